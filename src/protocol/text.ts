@@ -1,0 +1,194 @@
+// What a session or a terminal is shown of a message, and why nothing in it can pass for the bus (semantics §5, §8). Pure.
+import type { Verdict } from "./constants.ts";
+
+/** Openings that only the bus or a CLI may write. In other people's text a space is put behind their first character. */
+const forgeable = [
+  "[murmur",
+  "[reply:",
+  "<system-reminder",
+  "</system-reminder",
+  "<hook_context",
+  "</hook_context",
+  "<hook_prompt",
+  "</hook_prompt",
+  "<cross-session-message",
+  "</cross-session-message",
+  "<task-notification",
+  "</task-notification",
+];
+const forgeableAscii = /([[<])(?=murmur|reply:|\/?(?:system-reminder|hook_context|hook_prompt|cross-session-message|task-notification))/gi;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for
+const plainAscii = /^[\t\n\x20-\x7e]*$/;
+const invisible = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Mn}\p{Me}]/u;
+/** Control characters but tab and newline, bidi controls, line and paragraph separators, tag and interlinear characters. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for
+const unshowable = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+
+/** Shows control characters, bidi controls and terminal escapes as `\u001b`; tab and newline stay, CRLF becomes LF. */
+export function visible(text: string): string {
+  if (plainAscii.test(text)) return text;
+  return text.replaceAll("\r\n", "\n").replace(unshowable, (c) => `\\u${(c.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`);
+}
+
+/** Text of another peer, fit for a session's context or a terminal: forged tags are broken (`[ murmur`), controls shown. */
+export function harmless(text: string): string {
+  if (plainAscii.test(text)) return text.replace(forgeableAscii, "$1 ");
+  return visible(breakForged(text));
+}
+
+/** The same on one line: newlines and tabs become spaces. For titles, names, roles, references. */
+export function harmlessLine(text: string): string {
+  return harmless(text.replace(/\s+/g, " ").trim());
+}
+
+/**
+ * Breaks forgeable openings also behind compatibility characters (full-width, styled) and invisible ones: a skeleton of the text is
+ * searched (each code point NFKC-folded and lowercased, invisible ones and marks left out) that remembers where each character came from.
+ */
+function breakForged(text: string): string {
+  let skeleton = "";
+  const origin: number[] = [];
+  let at = 0;
+  for (const point of text) {
+    const end = at + point.length;
+    at = end;
+    if (invisible.test(point)) continue;
+    const folded = point.normalize("NFKC").toLowerCase();
+    for (let i = 0; i < folded.length; i++) origin.push(end);
+    skeleton += folded;
+  }
+  const breaks: number[] = [];
+  for (const opening of forgeable)
+    for (let i = skeleton.indexOf(opening); i >= 0; i = skeleton.indexOf(opening, i + 1)) breaks.push(origin[i] ?? 0);
+  let out = "";
+  let from = 0;
+  for (const place of breaks.sort((a, b) => a - b)) {
+    out += `${text.slice(from, place)} `;
+    from = place;
+  }
+  return out + text.slice(from);
+}
+
+/** Length in Unicode code points, the unit of the protocol's "characters". */
+export function codePoints(text: string): number {
+  let n = 0;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit < 0xd800 || unit > 0xdbff) n++;
+    else {
+      const next = text.charCodeAt(i + 1);
+      if (next >= 0xdc00 && next <= 0xdfff) i++;
+      n++;
+    }
+  }
+  return n;
+}
+
+/** The first `max` code points, stepping back at most 64 UTF-16 units so that no grapheme is cut in two. */
+export function cut(text: string, max: number): string {
+  if (text.length <= max) return text;
+  let end = 0;
+  for (let n = 0; n < max && end < text.length; n++) end += (text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1;
+  if (end >= text.length) return text;
+  const from = Math.max(0, end - 64);
+  let whole = from;
+  for (const { index } of new Intl.Segmenter().segment(text.slice(from, end + 64))) {
+    if (from + index > end) break;
+    whole = from + index;
+  }
+  return text.slice(0, whole > from ? whole : end);
+}
+
+/** The first line with something in it, at most `max` code points. */
+export function firstLine(body: string, max: number): string {
+  const head = body.length > 4096 ? body.slice(0, 4096).trimStart() || body.trimStart() : body.trimStart();
+  const end = head.search(/[\r\n\u2028\u2029]/);
+  return cut((end < 0 ? head.slice(0, max * 2) : head.slice(0, end)).trimEnd(), max);
+}
+
+/** Whether a body has a character that can be seen. */
+export function hasVisible(body: string): boolean {
+  return /[^\s\p{Default_Ignorable_Code_Point}\p{C}]/u.test(body);
+}
+
+/** A message as the text builder needs it. */
+export type TextMessage = {
+  id: number;
+  threadId: number;
+  seq: number;
+  from: string;
+  via: string | null;
+  to: readonly string[];
+  replyTo: number | null;
+  verdict: Verdict | null;
+  references: readonly string[];
+  at: number;
+  body: string;
+};
+/** How the text ends: by a tool where the session has the tools, by a command where it has not. */
+export type TextStyle = { tools: boolean; now: number; bodyCharactersMax: number };
+
+const recipientsShown = 5;
+const referencesCharactersMax = 1000;
+const oldMs = 60_000;
+
+/** The tag line; `[murmur m<id>` at its start is what delivery proof searches for. */
+export function tagLine(m: TextMessage, now: number): string {
+  const to = m.to.slice(0, recipientsShown).join(", ") + (m.to.length > recipientsShown ? ` +${m.to.length - recipientsShown}` : "");
+  const re = m.replyTo ? ` re m${m.replyTo}${m.verdict ? ` ${m.verdict}` : ""}` : "";
+  const age = now - m.at > oldMs ? ` · sent ${ageWords(now - m.at)} ago` : "";
+  return `[murmur m${m.id} thread ${m.threadId} #${m.seq}${re} from ${m.from}${m.via ? ` via ${m.via}` : ""} to ${to}${age}]`;
+}
+
+/** An age in words: `3 min`, `2 h`, `5 days`. */
+export function ageWords(ms: number): string {
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 1) return `${Math.max(0, Math.floor(ms / 1000))} s`;
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} days`;
+}
+
+/** The last line of a pushed text: how to reply. */
+export function replyFooter(m: { id: number; threadId: number }, tools: boolean): string {
+  return tools
+    ? `[reply: reply tool with messageId ${m.id} · thread ${m.threadId}]`
+    : `[reply: renn reply ${m.id} "…" · renn thread ${m.threadId}]`;
+}
+
+/** The exact text that a session sees: tag line, body (cut at the limit, and saying so), references, footer. */
+export function deliveryText(m: TextMessage, style: TextStyle): string {
+  const shown = cut(m.body, style.bodyCharactersMax);
+  const lines = [tagLine(m, style.now), harmless(shown)];
+  if (shown.length < m.body.length) lines.push(cutMark(m, style.tools));
+  if (m.references.length) lines.push(`refs: ${cut(m.references.map(harmlessLine).join(", "), referencesCharactersMax)}`);
+  lines.push(replyFooter(m, style.tools));
+  return lines.join("\n");
+}
+
+function cutMark(m: TextMessage, tools: boolean): string {
+  const how = tools ? `read tool with ids [${m.id}]` : `renn read ${m.id}`;
+  return `… cut: the whole message has ${codePoints(m.body)} characters; ${how} gives all of it`;
+}
+
+/** A notify message: one line that starts with the tag. */
+export function notifyLine(m: TextMessage, now: number, firstLineMax: number): string {
+  return `${tagLine(m, now)} ${harmlessLine(firstLine(m.body, firstLineMax))}`;
+}
+
+/** Message ids whose tag stands at the start of a line of `text`, followed by something that is no digit. */
+export function tagIds(text: string): number[] {
+  const ids: number[] = [];
+  for (const match of text.matchAll(/^\[murmur m(\d{1,16})(?!\d)/gm)) ids.push(Number(match[1]));
+  return ids;
+}
+
+/** A name as a handle: lowercase, runs of other characters one hyphen, trimmed, at most 48 characters, trimmed again (semantics §4). */
+export function slug(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "")
+    .slice(0, 48)
+    .replace(/-+$/, "");
+}
