@@ -1,0 +1,14 @@
+#!/usr/bin/env bun
+// The one entry: argv to mode. Each mode is imported only when it is asked for, so that a hook pays for nothing but the hook.
+
+async function main(args: string[]): Promise<unknown> {
+  const [mode, next] = args;
+  if (mode === "hook") return (await import("./modes/hook.ts")).hook(args.slice(1));
+  if (mode === "mcp" && args.length === 1) return (await import("./modes/mcp.ts")).mcp();
+  if (mode === "broker" && next === "run" && args.length === 2) return (await import("./modes/serve.ts")).serve();
+  // Without the command library, which costs more than the whole answer: this stands in prompts and status lines.
+  if (mode === "inbox" && next === "--count" && args.length === 2) return (await import("./modes/cli/count.ts")).count();
+  return (await import("./modes/cli/index.ts")).cli(args);
+}
+
+void main(process.argv.slice(2));
