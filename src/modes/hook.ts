@@ -1,0 +1,125 @@
+// Hook mode: one run at each event of a CLI session. It tells the broker what happened, takes what waits for the session and prints it as that CLI wants it.
+// It may never disturb the CLI: whatever goes wrong ends with exit status 0 and no output, and a line in hook.log. No `node:` module is imported here, since
+// each costs more time than the whole exchange.
+import type { Cli, HookInput } from "../clis/cli.ts";
+import { eventName } from "../clis/common.ts";
+import { cliOf } from "../clis/index.ts";
+import { type Payload, parseObject } from "../clis/payload.ts";
+import { type HomePaths, homePaths } from "../home.ts";
+import { ancestors, hostArguments } from "./hook/ancestors.ts";
+import { askBroker, BrokerAway } from "./hook/exchange.ts";
+import { guessClient } from "./hook/guess.ts";
+import { answerText, requestLines } from "./hook/messages.ts";
+
+/** From the start of the process to its end, in ms. */
+const deadlineMs = 300;
+const startDeadlineMs = 1_000;
+/** Longer inputs are not read: no event needs them. */
+const inputBytesMax = 16 * 1_048_576;
+
+type Run = {
+  cli: Cli | undefined;
+  event: string;
+  timer: ReturnType<typeof setTimeout> | undefined;
+  over: boolean;
+  paths: HomePaths | undefined;
+};
+
+/** `renn hook [client] [event]`: input on stdin. Always ends the process itself, with status 0. */
+export async function hook(args: string[]): Promise<void> {
+  if (args[1] === "wake") return (await import("./hook/wake.ts")).wake(args[0] ?? "");
+  const run: Run = { cli: cliOf(args[0]), event: args[1] ?? "", timer: undefined, over: false, paths: undefined };
+  endBy(run, deadlineMs);
+  try {
+    run.paths = homePaths(process.env);
+    await finish(run, await answer(run, args));
+  } catch (error) {
+    await giveUp(run, error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Sets when the process ends at the latest, in ms after its start. */
+function endBy(run: Run, ms: number): void {
+  clearTimeout(run.timer);
+  run.timer = setTimeout(() => void giveUp(run, `no answer within ${ms} ms`), Math.max(0, ms - performance.now()));
+}
+
+async function answer(run: Run, args: string[]): Promise<string | undefined> {
+  const above = ancestors(process.ppid);
+  const payload = parseObject(await readInput());
+  if (payload === null) throw new Error("the input is no JSON object");
+  run.cli ??= guessClient(payload);
+  const input = understand(run, payload, args);
+  if (input === null) return undefined;
+  if (input.event === "session-start") endBy(run, startDeadlineMs);
+  const host = run.cli.hook.host(await above, process.env);
+  if (host === undefined) throw new Error("no process of the CLI above this one");
+  const { hook: side, client } = run.cli;
+  const headless = await side.headless?.(process.env, () => hostArguments(host.pid));
+  const title = input.title ?? (await side.title?.(input, readEnd));
+  const lines = requestLines(client, { ...input, ...(title && { title }) }, host, headless);
+  const result = await reach(run, input, lines);
+  const text = answerText(input.event, result, side.answerMax);
+  return text === "" ? undefined : side.answer(input.event, run.event, text);
+}
+
+function understand(run: Run, payload: Payload, args: string[]): HookInput | null {
+  const argument = cliOf(args[0]) ? args[1] : args[0];
+  run.event = eventName(payload, argument) ?? "";
+  return run.cli?.hook.parse(payload, run.event, process.env) ?? null;
+}
+
+/** Asks the broker; a session start may start it first and wait, other events start it and do not wait (semantics §1). */
+async function reach(run: Run, input: HookInput, lines: string[]): Promise<Payload | null> {
+  const paths = run.paths as HomePaths;
+  try {
+    return await askBroker(paths, lines);
+  } catch (error) {
+    if (!(error instanceof BrokerAway) || input.event === "session-end") throw error;
+    const { startBroker } = await import("./hook/start.ts");
+    return await startBroker(paths, input.event === "session-start", () => askBroker(paths, lines));
+  }
+}
+
+/** All of stdin as text, unless it is too long. */
+async function readInput(): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of Bun.stdin.stream()) {
+    size += part.length;
+    if (size > inputBytesMax) throw new Error("the input is too long");
+    parts.push(part);
+  }
+  return new TextDecoder().decode(parts.length === 1 ? parts[0] : Bun.concatArrayBuffers(parts));
+}
+
+/** The last bytes of a file as text; empty when it cannot be read. */
+async function readEnd(path: string, bytes: number): Promise<string> {
+  try {
+    const file = Bun.file(path);
+    return await file.slice(Math.max(0, file.size - bytes)).text();
+  } catch {
+    return "";
+  }
+}
+
+async function giveUp(run: Run, reason: string): Promise<void> {
+  if (run.over) return;
+  await finish(run, undefined, reason);
+}
+
+async function finish(run: Run, text: string | undefined, reason?: string): Promise<void> {
+  if (run.over) return;
+  run.over = true;
+  clearTimeout(run.timer);
+  // A reader that does not read must not hold the CLI either.
+  setTimeout(() => process.exit(0), 100);
+  try {
+    const output = text ?? run.cli?.hook.silent ?? "";
+    if (output) await Bun.write(Bun.stdout, output);
+    if (reason !== undefined && run.paths) (await import("./hook/log.ts")).logFailure(run.paths, run.cli?.client, run.event, reason);
+  } catch {
+    // Nothing can be said any more, and nothing may be.
+  }
+  process.exit(0);
+}

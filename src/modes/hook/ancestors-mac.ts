@@ -1,0 +1,25 @@
+// The processes above a hook on macOS, by libproc: `ps` would take longer than the whole hook.
+import { dlopen, FFIType } from "bun:ffi";
+import type { Ancestor } from "../../clis/cli.ts";
+
+/** PROC_PIDTBSDINFO and the size of struct proc_bsdinfo (sys/proc_info.h). */
+const flavor = 3;
+const size = 136;
+const offsets = { ppid: 16, comm: 48, commBytes: 16, startSeconds: 120 };
+
+/** As `ancestors` on Linux; `start` is the second since 1970, as the broker has it. */
+export function ancestors(pid: number, levelsMax: number): Ancestor[] {
+  const library = dlopen("/usr/lib/libproc.dylib", {
+    proc_pidinfo: { args: [FFIType.i32, FFIType.i32, FFIType.u64, FFIType.ptr, FFIType.i32], returns: FFIType.i32 },
+  });
+  const bytes = new Uint8Array(size);
+  const view = new DataView(bytes.buffer);
+  const chain: Ancestor[] = [];
+  for (let at = pid; at > 1 && chain.length < levelsMax; ) {
+    if (library.symbols.proc_pidinfo(at, flavor, 0n, bytes, size) !== size) break;
+    const name = new TextDecoder().decode(bytes.subarray(offsets.comm, offsets.comm + offsets.commBytes)).split("\0")[0] ?? "";
+    chain.push({ pid: at, start: String(view.getBigUint64(offsets.startSeconds, true)), name });
+    at = view.getUint32(offsets.ppid, true);
+  }
+  return chain;
+}

@@ -1,0 +1,38 @@
+// The processes above a hook, nearest first. /proc through Bun's own files: half a millisecond for all of them.
+import type { Ancestor } from "../../clis/cli.ts";
+
+const levelsMax = 12;
+
+/** `pid` and what is above it, up to init; shorter where a process ended meanwhile. */
+export async function ancestors(pid: number): Promise<Ancestor[]> {
+  if (process.platform === "darwin") return (await import("./ancestors-mac.ts")).ancestors(pid, levelsMax);
+  const chain: Ancestor[] = [];
+  for (let at = pid; at > 1 && chain.length < levelsMax; ) {
+    const found = await readStat(at);
+    if (found === null) break;
+    chain.push({ pid: at, start: found.start, name: found.name });
+    at = found.parent;
+  }
+  return chain;
+}
+
+async function readStat(pid: number): Promise<{ parent: number; start: string; name: string } | null> {
+  try {
+    const stat = await Bun.file(`/proc/${pid}/stat`).text();
+    // The name stands in parentheses and may hold anything, parentheses too: fields count from the last one.
+    const end = stat.lastIndexOf(")");
+    const fields = stat.slice(end + 2).split(" ");
+    return { parent: Number(fields[1]), start: fields[19] ?? "", name: stat.slice(stat.indexOf("(") + 1, end) };
+  } catch {
+    return null;
+  }
+}
+
+/** The command line of a process; empty where that cannot be read. */
+export async function hostArguments(pid: number): Promise<string[]> {
+  try {
+    return (await Bun.file(`/proc/${pid}/cmdline`).text()).split("\0").slice(0, -1);
+  } catch {
+    return [];
+  }
+}
