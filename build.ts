@@ -1,0 +1,67 @@
+// Makes the program: one executable a platform, with nothing read from the folder it is started in.
+//   bun build.ts          dist/renn for this machine
+//   bun build.ts --all    dist/renn-<os>-<cpu>[-musl] for every platform we release, and dist/SHA256SUMS
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+
+const root = import.meta.dir;
+const dist = join(root, "dist");
+
+const releases: { target: Bun.Build.CompileTarget; name: string }[] = [
+  { target: "bun-linux-x64", name: "renn-linux-x64" },
+  { target: "bun-linux-arm64", name: "renn-linux-arm64" },
+  { target: "bun-linux-x64-musl", name: "renn-linux-x64-musl" },
+  { target: "bun-linux-arm64-musl", name: "renn-linux-arm64-musl" },
+  { target: "bun-darwin-x64", name: "renn-darwin-x64" },
+  { target: "bun-darwin-arm64", name: "renn-darwin-arm64" },
+];
+
+function version(): string {
+  const manifest: { version: string } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  return manifest.version;
+}
+
+/**
+ * Compiles `entry` to the executable `outfile`. It is written beside and then renamed: a broker that runs from the old file keeps it, and
+ * nobody starts half a file. Bytecode needs ESM here, since only ESM splits, and only splitting keeps SQLite out of hook mode.
+ * Throws an AggregateError of build messages.
+ */
+export async function compile(entry: string, outfile: string, target?: Bun.Build.CompileTarget): Promise<void> {
+  const unfinished = `${outfile}.${process.pid}`;
+  await Bun.build({
+    entrypoints: [entry],
+    target: "bun",
+    format: "esm",
+    splitting: true,
+    minify: true,
+    bytecode: true,
+    define: { RENN_VERSION: JSON.stringify(version()) },
+    compile: {
+      ...(target && { target }),
+      outfile: unfinished,
+      autoloadDotenv: false,
+      autoloadBunfig: false,
+      autoloadTsconfig: false,
+      autoloadPackageJson: false,
+    },
+  });
+  renameSync(unfinished, outfile);
+}
+
+async function release(): Promise<void> {
+  const sums: string[] = [];
+  for (const { target, name } of releases) {
+    const file = join(dist, name);
+    await compile(join(root, "src/main.ts"), file, target);
+    const sum = new Bun.CryptoHasher("sha256").update(await Bun.file(file).bytes()).digest("hex");
+    sums.push(`${sum}  ${basename(file)}\n`);
+    console.log(`dist/${name}`);
+  }
+  writeFileSync(join(dist, "SHA256SUMS"), sums.join(""));
+}
+
+if (import.meta.main) {
+  mkdirSync(dist, { recursive: true });
+  if (process.argv.includes("--all")) await release();
+  else await compile(join(root, "src/main.ts"), join(dist, "renn"));
+}

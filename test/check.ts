@@ -1,0 +1,101 @@
+// Everything that must hold before a change goes in, in one command: `bun run check`. With --ci also the long runs, from the real CLIs to
+// crashes. Prints a line a step, the output of what failed, and last of all the counts alone: "N passed, N failed".
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+type Step = { name: string; command: string[]; env?: Record<string, string> };
+type Counts = { passed: number; failed: number };
+
+const root = join(import.meta.dir, "..");
+const isRoot = process.getuid?.() === 0;
+const nobody = "65534";
+const stepMsMax = 15 * 60_000;
+
+/** Reads the counts that `bun test` ends with; a run that failed without a failed test (it crashed, say) counts as one. */
+function testCounts(output: string, exitCode: number): Counts {
+  const count = (word: string) => [...output.matchAll(new RegExp(`^\\s*(\\d+) ${word}$`, "gm"))].reduce((sum, m) => sum + Number(m[1]), 0);
+  const failed = count("fail");
+  return { passed: count("pass"), failed: exitCode !== 0 && failed === 0 ? 1 : failed };
+}
+
+async function run(step: Step): Promise<Counts> {
+  const started = performance.now();
+  process.stdout.write(`${step.name} … `);
+  const child = Bun.spawn(step.command, {
+    cwd: root,
+    env: { ...process.env, NO_COLOR: "1", FORCE_COLOR: undefined, ...step.env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    timeout: stepMsMax,
+  });
+  const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  const counts = testCounts(stderr, exitCode);
+  const tests = counts.passed ? `, ${counts.passed} tests` : "";
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  console.log(`${exitCode === 0 ? "ok" : `FAILED (exit ${exitCode})`}, ${seconds} s${tests}`);
+  if (exitCode !== 0) console.log(`${stdout}${stderr}`.replace(/^/gm, "    "));
+  return counts;
+}
+
+function works(command: string[]): boolean {
+  return Bun.which(command[0] as string) !== null && Bun.spawnSync(command, { cwd: root }).success;
+}
+
+/**
+ * The tests once more, under what users have and developers have not: no network, an ordinary user, and a home whose path has spaces and
+ * non-Latin letters. What this machine cannot do is left out and said.
+ */
+function strangeTests(scratch: string): Step {
+  const home = join(scratch, "ho me ñ 家");
+  mkdirSync(home, { mode: 0o777 });
+  chmodSync(scratch, 0o755);
+  chmodSync(home, 0o777);
+  const offline =
+    [
+      ["unshare", "-n"],
+      ["unshare", "-rn"],
+    ].find((command) => works([...command, "true"])) ?? [];
+  const user = ["setpriv", `--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups"];
+  const asUser = isRoot && works([...user, process.execPath, "-e", `await Bun.file(${JSON.stringify(join(root, "package.json"))}).text()`]);
+  const missing = [!offline.length && "with network: no unshare here", isRoot && !asUser && "as root: others cannot read this folder"];
+  return {
+    name: ["tests, strange home, no network, ordinary user", ...missing.filter((text) => text)].join("; "),
+    command: [...offline, ...(asUser ? user : []), process.execPath, "test", "--randomize"],
+    env: { HOME: home, TMPDIR: home, BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" },
+  };
+}
+
+function longRuns(): Step[] {
+  const manifest: { scripts: Record<string, string> } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const names = ["sim", "fuzz", "crash", "e2e"].filter((name) => name in manifest.scripts);
+  return names.map((name) => ({ name, command: [process.execPath, "run", name] }));
+}
+
+function steps(scratch: string): Step[] {
+  const tool = (name: string) => join(root, "node_modules/.bin", name);
+  return [
+    { name: "build", command: [process.execPath, "build.ts"] },
+    { name: "types", command: [tool("tsc"), "--noEmit"] },
+    { name: "lint and format", command: [tool("biome"), "check", "--error-on-warnings", "."] },
+    { name: "dead code", command: [tool("knip"), "--no-progress"] },
+    { name: "tests", command: [process.execPath, "test", "--randomize"] },
+    strangeTests(scratch),
+    ...(process.argv.includes("--ci") ? longRuns() : []),
+  ];
+}
+
+const scratch = mkdtempSync(join(tmpdir(), "renn-check-"));
+const total: Counts = { passed: 0, failed: 0 };
+try {
+  for (const step of steps(scratch)) {
+    const counts = await run(step);
+    total.passed += counts.passed;
+    total.failed += counts.failed;
+  }
+} finally {
+  rmSync(scratch, { recursive: true, force: true });
+}
+console.log(`${total.passed} passed, ${total.failed} failed`);
+process.exitCode = total.failed === 0 ? 0 : 1;
