@@ -93,6 +93,7 @@ export const claude: Cli = {
   proofReader,
   hook: {
     parse,
+    program: /^claude$/,
     host,
     headless: (env) => env.CLAUDE_CODE_ENTRYPOINT === "sdk-cli",
     answer: (_event, name, text) => additionalContext(name, text),

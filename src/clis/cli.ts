@@ -33,6 +33,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type HookSide = {
   /** What the payload says; null when the event is not ours to act on (a subagent's, one that we do not use, another CLI's). */
   parse(payload: Payload, event: string | undefined, env: Environment): HookInput | null;
+  /** The name of the CLI's process: looking further up would find another one. Absent where it goes by the name of its interpreter. */
+  program?: RegExp;
   /** The CLI's process among the ancestors, nearest first. */
   host(ancestors: readonly Ancestor[], env: Environment): Ancestor | undefined;
   /** Whether the run ends with its answer, by its environment and the host's arguments; undefined where that cannot be known. */

@@ -135,6 +135,7 @@ export const codex: Cli = {
   proofReader,
   hook: {
     parse,
+    program: /^codex/,
     host,
     headless: async (_env, hostArguments) => (await hostArguments()).slice(1).some((a) => a === "exec" || a === "e"),
     title,

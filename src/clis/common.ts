@@ -40,11 +40,12 @@ export function eventName(payload: Payload, argument: string | undefined): strin
   return textField(payload, 64, "hook_event_name", "hookEventName", "event") ?? argument;
 }
 
-const wrappers = /^-?(?:sh|bash|dash|zsh|fish|ksh|mksh|ash|busybox|env|timeout|nice|setsid|sudo)$/;
+/** The name of a process that is no shell and no wrapper of commands. */
+export const noWrapper = /^(?!-?(?:sh|bash|dash|zsh|fish|ksh|mksh|ash|busybox|env|timeout|nice|setsid|sudo)$)/;
 
 /** The nearest ancestor that is no shell or wrapper. */
 export function nearestProgram(ancestors: readonly Ancestor[]): Ancestor | undefined {
-  return ancestors.find((a) => !wrappers.test(a.name));
+  return ancestors.find((a) => noWrapper.test(a.name));
 }
 
 /** `hookSpecificOutput.additionalContext`, as Claude Code made it. */

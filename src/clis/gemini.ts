@@ -3,7 +3,7 @@ import type { ProofReader } from "../broker/ports.ts";
 import type { HookEvent } from "../protocol/constants.ts";
 import { tagIds } from "../protocol/text.ts";
 import type { Cli, Environment, HookInput } from "./cli.ts";
-import { additionalContext, claudeShaped, nearestProgram } from "./common.ts";
+import { additionalContext, claudeShaped, nearestProgram, noWrapper } from "./common.ts";
 import { type Edit, hookCommand, type SetupPlace } from "./edits.ts";
 import { asObject, type Payload, parseObject } from "./payload.ts";
 
@@ -106,6 +106,7 @@ export const gemini: Cli = {
   proofReader,
   hook: {
     parse,
+    program: noWrapper,
     host: nearestProgram,
     headless: async (_env, hostArguments) => (await hostArguments()).some((a) => /^(?:-p|--prompt)(?:=|$)/.test(a)),
     answer,

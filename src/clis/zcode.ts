@@ -1,7 +1,7 @@
 // ZCode: hooks after Claude Code's model under a strict schema (an unknown event or key makes its whole configuration invalid). Read, never run here.
 import type { HookEvent } from "../protocol/constants.ts";
 import type { Cli, HookInput } from "./cli.ts";
-import { additionalContext, claudeShaped, nearestProgram } from "./common.ts";
+import { additionalContext, claudeShaped, nearestProgram, noWrapper } from "./common.ts";
 import type { Edit, SetupPlace } from "./edits.ts";
 import type { Payload } from "./payload.ts";
 
@@ -57,6 +57,7 @@ export const zcode: Cli = {
   },
   hook: {
     parse,
+    program: noWrapper,
     host: nearestProgram,
     answer,
     silent: "",

@@ -7,7 +7,7 @@ import { cliOf } from "../clis/index.ts";
 import { type Payload, parseObject } from "../clis/payload.ts";
 import { type HomePaths, homePaths } from "../home.ts";
 import { ancestors, hostArguments } from "./hook/ancestors.ts";
-import { askBroker, BrokerAway } from "./hook/exchange.ts";
+import { askBroker, BrokerAway, type Door, findDoor } from "./hook/exchange.ts";
 import { guessClient } from "./hook/guess.ts";
 import { answerText, requestLines } from "./hook/messages.ts";
 
@@ -15,7 +15,7 @@ import { answerText, requestLines } from "./hook/messages.ts";
 const deadlineMs = 300;
 const startDeadlineMs = 1_000;
 /** Longer inputs are not read: no event needs them. */
-const inputBytesMax = 16 * 1_048_576;
+const inputCharactersMax = 16 * 1_048_576;
 
 type Run = {
   cli: Cli | undefined;
@@ -32,7 +32,7 @@ export async function hook(args: string[]): Promise<void> {
   endBy(run, deadlineMs);
   try {
     run.paths = homePaths(process.env);
-    await finish(run, await answer(run, args));
+    await finish(run, await answer(run, run.paths, args));
   } catch (error) {
     await giveUp(run, error instanceof Error ? error.message : String(error));
   }
@@ -44,8 +44,11 @@ function endBy(run: Run, ms: number): void {
   run.timer = setTimeout(() => void giveUp(run, `no answer within ${ms} ms`), Math.max(0, ms - performance.now()));
 }
 
-async function answer(run: Run, args: string[]): Promise<string | undefined> {
-  const above = ancestors(process.ppid);
+async function answer(run: Run, paths: HomePaths, args: string[]): Promise<string | undefined> {
+  // What needs no input is begun before it is there.
+  const door = findDoor(paths);
+  const above = ancestors(process.ppid, run.cli?.hook.program);
+  door.catch(() => {});
   const payload = parseObject(await readInput());
   if (payload === null) throw new Error("the input is no JSON object");
   run.cli ??= guessClient(payload);
@@ -58,7 +61,7 @@ async function answer(run: Run, args: string[]): Promise<string | undefined> {
   const headless = await side.headless?.(process.env, () => hostArguments(host.pid));
   const title = input.title ?? (await side.title?.(input, readEnd));
   const lines = requestLines(client, { ...input, ...(title && { title }) }, host, headless);
-  const result = await reach(run, input, lines);
+  const result = await reach(paths, door, input, lines);
   const text = answerText(input.event, result, side.answerMax);
   return text === "" ? undefined : side.answer(input.event, run.event, text);
 }
@@ -70,27 +73,21 @@ function understand(run: Run, payload: Payload, args: string[]): HookInput | nul
 }
 
 /** Asks the broker; a session start may start it first and wait, other events start it and do not wait (semantics §1). */
-async function reach(run: Run, input: HookInput, lines: string[]): Promise<Payload | null> {
-  const paths = run.paths as HomePaths;
+async function reach(paths: HomePaths, door: Promise<Door>, input: HookInput, lines: string[]): Promise<Payload | null> {
   try {
-    return await askBroker(paths, lines);
+    return await askBroker(await door, lines);
   } catch (error) {
     if (!(error instanceof BrokerAway) || input.event === "session-end") throw error;
     const { startBroker } = await import("./hook/start.ts");
-    return await startBroker(paths, input.event === "session-start", () => askBroker(paths, lines));
+    return await startBroker(paths, input.event === "session-start", async () => askBroker(await findDoor(paths), lines));
   }
 }
 
-/** All of stdin as text, unless it is too long. */
+/** All of stdin as text, unless it is too long. At once, since a stream costs milliseconds; an endless one is ended by the deadline. */
 async function readInput(): Promise<string> {
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  for await (const part of Bun.stdin.stream()) {
-    size += part.length;
-    if (size > inputBytesMax) throw new Error("the input is too long");
-    parts.push(part);
-  }
-  return new TextDecoder().decode(parts.length === 1 ? parts[0] : Bun.concatArrayBuffers(parts));
+  const text = await Bun.stdin.text();
+  if (text.length > inputCharactersMax) throw new Error("the input is too long");
+  return text;
 }
 
 /** The last bytes of a file as text; empty when it cannot be read. */

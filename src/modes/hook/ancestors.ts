@@ -3,14 +3,15 @@ import type { Ancestor } from "../../clis/cli.ts";
 
 const levelsMax = 12;
 
-/** `pid` and what is above it, up to init; shorter where a process ended meanwhile. */
-export async function ancestors(pid: number): Promise<Ancestor[]> {
+/** `pid` and what is above it, up to a process with the name `last` or init; shorter where a process ended meanwhile. */
+export async function ancestors(pid: number, last?: RegExp): Promise<Ancestor[]> {
   if (process.platform === "darwin") return (await import("./ancestors-mac.ts")).ancestors(pid, levelsMax);
   const chain: Ancestor[] = [];
   for (let at = pid; at > 1 && chain.length < levelsMax; ) {
     const found = await readStat(at);
     if (found === null) break;
     chain.push({ pid: at, start: found.start, name: found.name });
+    if (last?.test(found.name)) break;
     at = found.parent;
   }
   return chain;

@@ -11,9 +11,17 @@ const socketPathBytesMax = 103;
 /** More than any hook answer. */
 const answerCharactersMax = 4 * 1_048_576;
 
-/** Sends auth and `lines`; the result of the last. Throws BrokerAway, or an error that says what is wrong. */
-export async function askBroker(paths: HomePaths, lines: string[]): Promise<Payload | null> {
+/** Where to connect and what to say first. */
+export type Door = { path: string; token: string };
+
+/** Finds socket and token. Throws BrokerAway where there is none, or an error where it may not be used. */
+export async function findDoor(paths: HomePaths): Promise<Door> {
   const [path, token] = await Promise.all([socketPath(paths), readToken(paths)]);
+  return { path, token };
+}
+
+/** Sends auth and `lines`; the result of the last. Throws BrokerAway, or an error that says what is wrong. */
+export async function askBroker({ path, token }: Door, lines: string[]): Promise<Payload | null> {
   const answer = await exchange(path, requestLine(1, "auth", { token }) + lines.join(""), lines.length + 1);
   if (answer.ok !== true) {
     const error = asObject(answer.error);
