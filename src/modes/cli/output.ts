@@ -29,7 +29,6 @@ export async function write(text: string): Promise<void> {
 /** A line of text for people. */
 export const print = (line: string): Promise<void> => write(`${line}\n`);
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON leaves these as they are, a terminal does not
 const terminalControls = /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** One JSON document on one line. Characters that a terminal obeys are written as escapes, which is the same JSON. */

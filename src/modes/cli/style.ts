@@ -34,14 +34,18 @@ const peerColours = [
   paint("94"),
 ];
 
-/** A handle in the colour that this handle always has. */
-export function peer(handle: string): string {
+/** The colour that a handle always has. */
+export function peerPaint(handle: string): (text: string) => string {
   let hash = 0;
   for (const unit of handle) hash = (hash * 31 + (unit.codePointAt(0) ?? 0)) >>> 0;
-  return (peerColours[hash % peerColours.length] ?? bold)(harmlessLine(handle));
+  return peerColours[hash % peerColours.length] ?? bold;
 }
 
-const presencePaint: Record<Presence, (text: string) => string> = {
+/** A handle in its colour. */
+export const peer = (handle: string): string => peerPaint(handle)(harmlessLine(handle));
+
+/** How a presence is coloured. */
+export const presencePaint: Record<Presence, (text: string) => string> = {
   online: green,
   busy: yellow,
   idle: green,
@@ -51,7 +55,8 @@ const presencePaint: Record<Presence, (text: string) => string> = {
 /** A presence by word and colour. */
 export const presence = (word: Presence): string => presencePaint[word](word);
 
-const statePaint: Record<DeliveryState, (text: string) => string> = {
+/** How a delivery state is coloured. */
+export const statePaint: Record<DeliveryState, (text: string) => string> = {
   queued: yellow,
   sent: blue,
   delivered: cyan,
@@ -61,7 +66,8 @@ const statePaint: Record<DeliveryState, (text: string) => string> = {
 /** A delivery state by word and colour. */
 export const state = (word: DeliveryState): string => statePaint[word](word);
 
-const verdictPaint: Record<Verdict, (text: string) => string> = { agree: green, disagree: red, info: blue };
+/** How a verdict is coloured. */
+export const verdictPaint: Record<Verdict, (text: string) => string> = { agree: green, disagree: red, info: blue };
 /** A verdict by word and colour; nothing for none. */
 export const verdict = (word: Verdict | null): string => (word ? verdictPaint[word](word) : "");
 
@@ -77,7 +83,7 @@ export function clock(at: number): string {
 }
 
 /** Cuts text without colour to a number of columns, wide characters counted as two, and says so by `…`. */
-export function fit(text: string, columns: number): string {
+export function fitColumns(text: string, columns: number): string {
   if (columns === Number.POSITIVE_INFINITY || Bun.stringWidth(text) <= columns) return text;
   let out = "";
   let used = 1;
@@ -127,7 +133,7 @@ function shrink(widths: number[], total: number): void {
 
 function aligned(cell: Cell, width: number): string {
   if (width === 0) return "";
-  const text = fit(plain(cell), width);
+  const text = fitColumns(plain(cell), width);
   const space = " ".repeat(Math.max(0, width - Bun.stringWidth(text)) + gap);
   return (typeof cell === "string" ? text : cell.paint(text)) + space;
 }

@@ -1,0 +1,59 @@
+// group: named sets of peers.
+import type { Command } from "commander";
+import type { Fields } from "../../protocol/schemas.ts";
+import { hint, print, printJson } from "./output.ts";
+import { groupTable } from "./peers.ts";
+import { type Common, optionsOf, withBus } from "./run.ts";
+
+export function registerGroup(program: Command): void {
+  const group = program.command("group").alias("groups").summary("make, list and change groups");
+  group
+    .command("create")
+    .summary("make a group")
+    .argument("<name>", "its name, without @")
+    .argument("[handle...]", "members")
+    .action(async (name: string, members: string[], _options, command: Command) =>
+      change({ action: "create", name: bare(name), members }, command),
+    );
+  group
+    .command("list", { isDefault: true })
+    .summary("list groups")
+    .argument("[name]", "only this one")
+    .action(async (name: string | undefined, _options, command: Command) =>
+      change({ action: "list", ...(name === undefined ? {} : { name: bare(name) }) }, command),
+    );
+  group
+    .command("add")
+    .summary("add members")
+    .argument("<name>", "the group")
+    .argument("<handle...>", "members")
+    .action(async (name: string, members: string[], _options, command: Command) =>
+      change({ action: "add", name: bare(name), members }, command),
+    );
+  group
+    .command("remove")
+    .summary("remove members")
+    .argument("<name>", "the group")
+    .argument("<handle...>", "members")
+    .action(async (name: string, members: string[], _options, command: Command) =>
+      change({ action: "remove", name: bare(name), members }, command),
+    );
+  group
+    .command("delete")
+    .summary("delete a group")
+    .argument("<name>", "the group")
+    .action(async (name: string, _options, command: Command) => change({ action: "delete", name: bare(name) }, command));
+}
+
+const bare = (name: string) => name.replace(/^@/, "");
+
+async function change(fields: Fields<"groups">, command: Command): Promise<void> {
+  const options: Common = optionsOf(command);
+  await withBus(options, async (me) => {
+    const groups = await me.client.call("groups", fields);
+    if (options.json) return printJson(groups);
+    if (fields.action === "delete") return print(`deleted @${fields.name}`);
+    await print(groups.length ? groupTable(groups) : "no groups yet");
+    if (groups[0] && fields.action === "create") await hint(`\nNext: renn send @${groups[0].name} "…" --wait`);
+  });
+}

@@ -1,0 +1,44 @@
+// The running broker as its home's files name it: for signals and messages only, never to decide who serves.
+import { readFileSync } from "node:fs";
+import { Client } from "../../client.ts";
+import type { HomePaths } from "../../home.ts";
+import { ProtocolError } from "../../protocol/errors.ts";
+import { realSystem } from "../../system.ts";
+
+/** A broker's process. */
+export type Holder = { pid: number; start: string; version: string };
+
+/** Who holds the home, or null when the process it names has ended. */
+export function holder(paths: HomePaths): Holder | null {
+  try {
+    const found = JSON.parse(readFileSync(`${paths.home}/broker.pid`, "utf8")) as Partial<Holder>;
+    const { pid, start, version } = found;
+    if (typeof pid !== "number" || !Number.isSafeInteger(pid) || pid < 2 || typeof start !== "string") return null;
+    // Another start time means that the pid was given to somebody else since.
+    return realSystem.processStart(pid) === start ? { pid, start, version: String(version ?? "") } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether a broker answers on the home's socket. Throws what is wrong with the home or the token. */
+export async function answers(paths: HomePaths): Promise<boolean> {
+  try {
+    (await Client.connect({ paths })).close();
+    return true;
+  } catch (error) {
+    if (error instanceof ProtocolError && error.code === "broker_down") return false;
+    throw error;
+  }
+}
+
+/** Asks the broker to stop and waits until its process is gone. False when none was running; throws when it does not end within 5 s. */
+export async function stopBroker(paths: HomePaths): Promise<boolean> {
+  const running = holder(paths);
+  if (!running) return false;
+  process.kill(running.pid, "SIGTERM");
+  for (const deadline = performance.now() + 5_000; performance.now() < deadline; await Bun.sleep(20)) {
+    if (realSystem.processStart(running.pid) !== running.start) return true;
+  }
+  throw new Error(`the broker (pid ${running.pid}) does not stop; end it with: kill -9 ${running.pid}`);
+}

@@ -1,0 +1,135 @@
+// The commands for people and for agents in a shell. Only the family that is asked for is loaded; help and completion load all.
+import { Command, CommanderError } from "commander";
+import { version } from "../../version.ts";
+import { failed, print, printJson, warn } from "./output.ts";
+import { optionsOf } from "./run.ts";
+import { terminalWidth } from "./style.ts";
+
+type Family = { names: string[]; load: () => Promise<(program: Command) => void> };
+
+/** Every family with the names that lead to it, in the order of the help. */
+const families: Record<string, Family[]> = {
+  "Messages:": [
+    { names: ["send", "reply"], load: async () => (await import("./send.ts")).registerSend },
+    { names: ["inbox", "read", "ack"], load: async () => (await import("./inbox.ts")).registerInbox },
+    { names: ["wait", "collect"], load: async () => (await import("./wait.ts")).registerWait },
+    { names: ["thread", "threads", "search", "export"], load: async () => (await import("./thread.ts")).registerThread },
+    { names: ["watch"], load: async () => (await import("./watch.ts")).registerWatch },
+    { names: ["why", "cancel"], load: async () => (await import("./why.ts")).registerWhy },
+  ],
+  "Peers:": [
+    { names: ["status", "whoami", "name", "mute", "prune"], load: async () => (await import("./peers.ts")).registerPeers },
+    { names: ["group", "groups"], load: async () => (await import("./group.ts")).registerGroup },
+  ],
+  "Setup and upkeep:": [
+    { names: ["init", "uninstall"], load: async () => (await import("./init.ts")).registerInit },
+    { names: ["doctor"], load: async () => (await import("./doctor.ts")).registerDoctor },
+    { names: ["broker"], load: async () => (await import("./broker.ts")).registerBroker },
+    { names: ["token", "backup", "restore"], load: async () => (await import("./upkeep.ts")).registerUpkeep },
+    { names: ["demo"], load: async () => registerDemo },
+    { names: ["completion"], load: async () => (await import("./completion.ts")).registerCompletion },
+    { names: ["protocol"], load: async () => (await import("./protocol.ts")).registerProtocol },
+    { names: ["version"], load: async () => registerVersion },
+    { names: ["hook", "mcp"], load: async () => registerMachines },
+  ],
+};
+
+const helpEnd = `
+TO is a handle, a group (@name) or @all (everybody who is there). A body of \`-\` is read from standard input.
+Inside a CLI session's shell every command acts as that session; elsewhere it acts as you, the owner.
+
+Exit status: 0 done, 1 refused by the bus, 2 usage, 3 broker not reachable, 4 timed out.
+Environment: RENN_HOME (default ~/.renn), RENN_HANDLE, NO_COLOR, RENN_LOG.
+
+First steps:
+  renn demo                           see the bus at work
+  renn init                           let your CLI sessions join
+  renn status                         who is there
+  renn send HANDLE "question" --wait  ask, and wait for the answer`;
+
+/** Runs a command line and ends the process with its status. */
+export async function cli(args: string[]): Promise<never> {
+  process.exit(await runCli(args));
+}
+
+async function runCli(args: string[]): Promise<number> {
+  const program = newProgram();
+  try {
+    await register(program, args);
+    if (!args.length) {
+      await print(program.helpInformation().trimEnd() + helpEnd);
+      return 0;
+    }
+    await program.parseAsync(waitWord(args), { from: "user" });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    return failed(error);
+  }
+}
+
+function newProgram(): Command {
+  return new Command("renn")
+    .description("A local message bus through which AI coding sessions and you talk in threads.")
+    .usage("<command> [options]")
+    .option("--json", "answer as JSON")
+    .option("--as <handle>", "act as this handle")
+    .option("--owner", "act as the owner, also inside a session")
+    .version(version, "-V, --version", "print the version")
+    .helpOption("-h, --help", "print help")
+    .helpCommand("help [command]", "print help for a command")
+    .configureHelp({ showGlobalOptions: true, helpWidth: Math.min(terminalWidth(), 100) })
+    .configureOutput({ outputError: (text) => warn(text.replace(/^error: /, "").replace(/\s*\n\s*/g, " ")) })
+    .addHelpText("after", helpEnd)
+    .exitOverride();
+}
+
+async function register(program: Command, args: string[]): Promise<void> {
+  const name = args[0] ?? "";
+  const all = Object.values(families).flat();
+  const wanted = name === "completion" ? undefined : all.find((family) => family.names.includes(name));
+  for (const [heading, list] of Object.entries(families)) {
+    program.commandsGroup(heading);
+    for (const family of list) if (!wanted || family === wanted) (await family.load())(program);
+  }
+}
+
+/** `--wait` may stand without its word: what follows it then belongs to the recipients or is the body. */
+function waitWord(args: string[]): string[] {
+  if (args[0] !== "send") return args;
+  const end = args.indexOf("--");
+  return args.map((arg, i) => {
+    const bare = (arg === "--wait" || arg === "-w") && (end < 0 || i < end);
+    return bare && args[i + 1] !== "all" && args[i + 1] !== "any" ? "--wait=all" : arg;
+  });
+}
+
+function registerVersion(program: Command): void {
+  program
+    .command("version")
+    .summary("print the version")
+    .action(async (_options, command: Command) => (optionsOf(command).json ? printJson({ version }) : print(version)));
+}
+
+function registerDemo(program: Command): void {
+  program
+    .command("demo")
+    .summary("see the bus at work, in a home of its own that goes away again")
+    .action(async () => (await import("../demo.ts")).demo());
+}
+
+/** What only programs call; main.ts takes these before the command library is loaded. */
+function registerMachines(program: Command): void {
+  program
+    .command("hook")
+    .summary("report from a CLI's hook (what init installs)")
+    .argument("[client]")
+    .argument("[event]")
+    .action(async (client?: string, event?: string) =>
+      (await import("../hook.ts")).hook([client, event].filter((word) => word !== undefined)),
+    );
+  program
+    .command("mcp")
+    .summary("serve the bus as MCP tools on standard input and output")
+    .action(async () => (await import("../mcp.ts")).mcp());
+}

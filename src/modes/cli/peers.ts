@@ -1,0 +1,156 @@
+// status, whoami, name, prune, group, mute: who is on the bus.
+import type { Command } from "commander";
+import type { GroupRecord, PeerRecord, Result } from "../../protocol/schemas.ts";
+import { ageWords, harmlessLine } from "../../protocol/text.ts";
+import { version } from "../../version.ts";
+import { handleCell } from "./message.ts";
+import { hint, print, printJson, UsageError } from "./output.ts";
+import { type Common, optionsOf, withBus } from "./run.ts";
+import { ago, bold, type Cell, dim, durationMs, peer, presence, presencePaint, table, yellow } from "./style.ts";
+
+export function registerPeers(program: Command): void {
+  program
+    .command("status")
+    .summary("show who is on the bus")
+    .option("--live", "leave out those who are offline")
+    .action(async (_options, command: Command) => status(optionsOf(command)));
+  program
+    .command("whoami")
+    .summary("show who you are here")
+    .action(async (_options, command: Command) => whoami(optionsOf(command)));
+  program
+    .command("name")
+    .summary("give this session a handle of your choice")
+    .argument("<handle>", "lowercase letters, digits and hyphens, 2 to 48 characters")
+    .action(async (handle: string, _options, command: Command) => name(handle, optionsOf(command)));
+  program
+    .command("mute")
+    .summary("let the messages of a peer come only into the inbox for a time")
+    .description("Messages of the peer (of everybody without one) come as silent for the time. `off` ends it. The owner's are never muted.")
+    .argument("[handle]", "whose")
+    .argument("[time]", "30m, 2h (default 1h), off")
+    .action(async (handle: string | undefined, time: string | undefined, _options, command: Command) =>
+      mute(handle, time, optionsOf(command)),
+    );
+  program
+    .command("prune")
+    .summary("delete peers that have nothing any more")
+    .description("Deletes peers without live session, message, delivery, group or connection.")
+    .action(async (_options, command: Command) => prune(optionsOf(command)));
+}
+
+const collator = new Intl.Collator("en");
+const order = (p: PeerRecord) => (p.owner ? 0 : p.presence === "offline" || p.presence === "presumed-offline" ? 2 : 1);
+
+async function status(options: { live?: boolean } & Common): Promise<void> {
+  await withBus(options, async (me) => {
+    const result = await me.client.call("status", options.live ? { live: true } : {});
+    if (options.json) return printJson(result);
+    const peers = [...result.peers].sort((a, b) => order(a) - order(b) || collator.compare(a.handle, b.handle));
+    await print(
+      table(
+        ["handle", "presence", "unread", "seen", "cli", "folder", "about", "version"],
+        peers.map((p) => peerCells(p, me.handle)),
+      ),
+    );
+    if (peers.every((p) => p.owner)) await hint("\nNobody else is here yet. Next: renn init (lets your CLI sessions join)");
+  });
+}
+
+function peerCells(p: PeerRecord, self: string): Cell[] {
+  const about = [p.owner ? "the owner" : "", p.display ?? "", p.role ?? ""]
+    .filter((text) => text)
+    .map(harmlessLine)
+    .join(" · ");
+  return [
+    p.handle === self ? { text: `${p.handle} (you)`, paint: bold } : handleCell(p.handle),
+    { text: p.presence, paint: presencePaint[p.presence] },
+    p.unread ? { text: String(p.unread), paint: yellow } : "",
+    { text: ago(p.lastSeenAt), paint: dim },
+    p.client ?? "",
+    shortFolder(p.cwd),
+    about,
+    p.version === null || p.version === version ? "" : harmlessLine(p.version),
+  ];
+}
+
+function shortFolder(cwd: string | null): string {
+  const home = process.env.HOME;
+  const text = harmlessLine(cwd ?? "");
+  return home && (text === home || text.startsWith(`${home}/`)) ? `~${text.slice(home.length)}` : text;
+}
+
+async function whoami(options: Common): Promise<void> {
+  await withBus(options, async (me) => {
+    const result = await me.client.call("whoami", {});
+    return options.json ? printJson(result) : print(whoamiText(result));
+  });
+}
+
+const reachWords = { now: "at once", "next-turn": "at the next turn", "when-back": "when it is back" } as const;
+
+function whoamiText(who: Result<"whoami">): string {
+  const rows: [string, string][] = [
+    ["handle", `${peer(who.handle)}${who.owner ? " (the owner)" : ""}${who.pinned ? dim(" pinned") : ""}`],
+    ["via", who.via ? peer(who.via) : ""],
+    ["display", harmlessLine(who.display ?? "")],
+    ["role", harmlessLine(who.role ?? "")],
+    ["cli", who.client ?? ""],
+    ["folder", shortFolder(who.cwd)],
+    ["presence", presence(who.presence)],
+    ["reached", reachWords[who.reach]],
+    ["groups", who.groups.join(", ")],
+    ["unread", String(who.unread)],
+    ["muted", who.muted.map((m) => `${m.handle ?? "everybody"} for ${ageWords(m.until - Date.now())}`).join(", ")],
+    ["note", who.peek ? "you look from outside this session: reading changes nothing" : ""],
+  ];
+  return rows
+    .filter(([, value]) => value)
+    .map(([label, value]) => `${dim(label.padEnd(9))} ${value}`)
+    .join("\n");
+}
+
+async function name(handle: string, options: Common): Promise<void> {
+  await withBus(options, async (me) => {
+    const result = await me.client.call("name", { handle });
+    return options.json
+      ? printJson(result)
+      : print(`${peer(me.handle)} is now called ${peer(result.handle)}; the old name reaches it for a day`);
+  });
+}
+
+async function mute(first: string | undefined, second: string | undefined, options: Common): Promise<void> {
+  // A bare number is rather a handle than a time.
+  const isTime = (text = "") => text === "off" || (durationMs(text) !== null && !/^\d+$/.test(text));
+  const handle = isTime(first) && second === undefined ? undefined : first;
+  const time = (handle === undefined ? first : second) ?? "1h";
+  const forMs = time === "off" ? 0 : durationMs(time);
+  if (forMs === null) throw new UsageError(`the time must be such as 30m, 2h or off, and is ${JSON.stringify(time)}`);
+  await withBus(options, async (me) => {
+    const result = await me.client.call("mute", { forMs, ...(handle === undefined ? {} : { handle }) });
+    if (options.json) return printJson(result);
+    const lines = result.muted.map((m) => `${m.handle ? peer(m.handle) : "everybody"} is muted for ${ageWords(m.until - Date.now())}`);
+    await print(lines.length ? lines.join("\n") : "nobody is muted");
+  });
+}
+
+async function prune(options: Common): Promise<void> {
+  await withBus(options, async (me) => {
+    const result = await me.client.call("prune", {});
+    if (options.json) return printJson(result);
+    await print(result.removed.length ? `deleted ${result.removed.join(", ")}` : "nothing to delete");
+  });
+}
+
+/** How groups look in a list. */
+export function groupTable(groups: GroupRecord[]): string {
+  return table(
+    ["group", "members", "by", "made"],
+    groups.map((g): Cell[] => [
+      { text: `@${g.name}`, paint: bold },
+      g.members.join(", ") || "(nobody)",
+      handleCell(g.createdBy),
+      { text: ago(g.createdAt), paint: dim },
+    ]),
+  );
+}

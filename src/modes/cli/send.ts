@@ -1,0 +1,128 @@
+// send and reply.
+import type { Command } from "commander";
+import { type DeliveryMode, deliveryModes, type Verdict } from "../../protocol/constants.ts";
+import type { Result } from "../../protocol/schemas.ts";
+import { deliveryTable, messageId } from "./message.ts";
+import { bodyText, hint, idNumber, print, printJson, UsageError } from "./output.ts";
+import { type Common, gather, optionsOf, withBus } from "./run.ts";
+import { dim, peer, yellow } from "./style.ts";
+import { threadNumber, timeoutOption, type Until, untilOption, waitAndShow, waitStatus } from "./wait.ts";
+
+type SendOptions = {
+  message?: string;
+  thread?: string;
+  mode?: string;
+  ref?: string[];
+  key?: string;
+  wait?: string | true;
+  timeout?: string;
+};
+type ReplyOptions = { message?: string; agree?: boolean; disagree?: boolean; info?: boolean; ref?: string[]; key?: string };
+
+export function registerSend(program: Command): void {
+  program
+    .command("send")
+    .summary("send a message to handles, groups or @all")
+    .description(
+      "Sends a message. TO are handles, groups (@name) or @all; the last word is the body, unless -m gives it. `-` reads it from standard input.",
+    )
+    .argument("<to...>", "recipients, then the body")
+    .option("-m, --message <text>", "the body")
+    .option("-t, --thread <id>", "into this thread instead of a new one")
+    .option("--mode <mode>", "push (default), notify (one line at the next turn) or silent (inbox only)")
+    .option("--ref <text>", "a path, URL or other pointer; may be given several times", gather)
+    .option("--key <key>", "idempotency key: the same key and content again is sent only once")
+    .option("-w, --wait [until]", "wait until all (default) or any have replied")
+    .option("--timeout <time>", "how long --wait waits: 90s, 5m (default 2m)")
+    .action(async (words: string[], _options, command: Command) => send(words, optionsOf<SendOptions>(command)));
+  program
+    .command("reply")
+    .summary("answer a message")
+    .description("Answers a message; the reply goes to everybody in its thread. `-` reads the body from standard input.")
+    .argument("<message>", "id of the message, such as 42 or m42")
+    .argument("[body]", "the answer")
+    .option("-m, --message <text>", "the body")
+    .option("--agree", "verdict: agree")
+    .option("--disagree", "verdict: disagree")
+    .option("--info", "verdict: info")
+    .option("--ref <text>", "a path, URL or other pointer; may be given several times", gather)
+    .option("--key <key>", "idempotency key: the same key and content again is sent only once")
+    .action(async (id: string, body: string | undefined, _options, command: Command) => reply(id, body, optionsOf<ReplyOptions>(command)));
+}
+
+async function send(words: string[], options: SendOptions & Common): Promise<void> {
+  const to = options.message === undefined ? words.slice(0, -1) : words;
+  const body = options.message ?? words.at(-1);
+  if (!to.length || body === undefined)
+    throw new UsageError("say to whom and what: renn send TO… BODY (the body also with -m, or `-` for standard input)");
+  const fields = {
+    threadId: options.thread === undefined ? null : threadNumber(options.thread),
+    to,
+    body: await bodyText(body),
+    ...(options.mode === undefined ? {} : { mode: modeOption(options.mode) }),
+    ...(options.ref ? { references: options.ref } : {}),
+    ...(options.key === undefined ? {} : { key: options.key }),
+  };
+  const until = options.wait === undefined ? null : untilOption(options.wait);
+  const timeoutMs = timeoutOption(options.timeout);
+  await withBus(options, async (me) => {
+    const sent = await me.client.call("send", fields);
+    if (until) return sendAndWait(options, sent, until, timeoutMs, me);
+    if (options.json) return printJson(sent);
+    await showSent(me.handle, sent);
+    await hint(`Next: renn wait ${sent.threadId} · renn collect ${sent.threadId} · renn why ${sent.messageId}`);
+  });
+}
+
+async function sendAndWait(
+  options: Common,
+  sent: Result<"send">,
+  until: Until,
+  timeoutMs: number,
+  me: Parameters<typeof waitAndShow>[0],
+): Promise<void> {
+  if (!options.json) await showSent(me.handle, sent);
+  const result = await waitAndShow(me, options, { threadId: sent.threadId, messageId: sent.messageId, until, timeoutMs });
+  if (options.json) await printJson({ ...sent, wait: result });
+  waitStatus(result);
+}
+
+async function showSent(handle: string, sent: Result<"send"> | Result<"reply">): Promise<void> {
+  await print(
+    `${messageId(sent.messageId)} ${dim(`thread ${sent.threadId} #${sent.seq}`)} from ${peer(handle)}${sent.via ? ` via ${peer(sent.via)}` : ""}${sent.repeated ? yellow(" · sent before with this key") : ""}`,
+  );
+  await print(deliveryTable(sent.deliveries));
+  if ("skipped" in sent && sent.skipped?.length) await print(yellow(`left out, their inbox is full: ${sent.skipped.join(", ")}`));
+}
+
+function modeOption(text: string): DeliveryMode {
+  const mode = deliveryModes.find((word) => word === text);
+  if (!mode) throw new UsageError(`--mode must be push, notify or silent, and is ${JSON.stringify(text)}`);
+  return mode;
+}
+
+function verdictOption(options: ReplyOptions): Verdict | undefined {
+  const given = (["agree", "disagree", "info"] as const).filter((word) => options[word]);
+  if (given.length > 1) throw new UsageError(`one verdict only, not ${given.map((word) => `--${word}`).join(" and ")}`);
+  return given[0];
+}
+
+async function reply(id: string, word: string | undefined, options: ReplyOptions & Common): Promise<void> {
+  const body = options.message ?? word;
+  if (body === undefined) throw new UsageError("say what to answer: renn reply ID BODY (the body also with -m, or `-` for standard input)");
+  if (options.message !== undefined && word !== undefined) throw new UsageError("the body is given twice: as an argument and with -m");
+  const verdict = verdictOption(options);
+  const fields = {
+    messageId: idNumber(id, "the message"),
+    body: await bodyText(body),
+    ...(verdict ? { verdict } : {}),
+    ...(options.ref ? { references: options.ref } : {}),
+    ...(options.key === undefined ? {} : { key: options.key }),
+  };
+  await withBus(options, async (me) => {
+    const sent = await me.client.call("reply", fields);
+    if (options.json) return printJson(sent);
+    await showSent(me.handle, sent);
+    if (sent.throttled) await print(yellow("stored, and nobody is woken: you two have answered each other very often"));
+  });
+}

@@ -1,0 +1,154 @@
+// wait and collect, and the waiting of `send --wait`.
+import type { Command } from "commander";
+import { defaultLimits } from "../../protocol/constants.ts";
+import { ProtocolError } from "../../protocol/errors.ts";
+import type { Result } from "../../protocol/schemas.ts";
+import { harmless } from "../../protocol/text.ts";
+import type { Acting } from "./identity.ts";
+import { liveMissing } from "./live.ts";
+import { matrixTable, messageId } from "./message.ts";
+import { Exit, hint, idNumber, print, printJson, UsageError } from "./output.ts";
+import { type Common, optionsOf, withBus } from "./run.ts";
+import { durationMs, green, peer, red, verdict, yellow } from "./style.ts";
+
+export type Until = "all" | "any";
+export type WaitFor = { threadId: number; messageId?: number; until: Until; timeoutMs: number };
+export type WaitResult = Result<"wait">;
+
+export function registerWait(program: Command): void {
+  program
+    .command("wait")
+    .summary("wait until the recipients of an ask have replied")
+    .description("Waits for the replies to your latest ask in a thread and prints them. Ends with status 4 when the time runs out first.")
+    .argument("<thread>", "thread id")
+    .option("--any", "one reply is enough")
+    .option("--message <id>", "another ask of the thread")
+    .option("--timeout <time>", "how long: 90s, 5m, 0 looks once (default 2m)")
+    .action(async (id: string, _options, command: Command) => wait(id, optionsOf(command)));
+  program
+    .command("collect")
+    .summary("show who has answered an ask, and how")
+    .argument("<thread>", "thread id")
+    .option("--message <id>", "another ask of the thread")
+    .action(async (id: string, _options, command: Command) => collect(id, optionsOf(command)));
+}
+
+/** A thread id: `7` or `#7`; an id such as m42 is a message's and is refused with what to do. */
+export function threadNumber(text: string): number {
+  if (/^m\d/.test(text)) throw new UsageError(`${text} is a message; say its thread (renn read ${text} shows it)`);
+  return idNumber(text, "the thread");
+}
+
+/** `--timeout` in ms; two minutes where it is not given. */
+export function timeoutOption(text: string | undefined): number {
+  if (text === undefined) return defaultLimits.waitDefaultMs;
+  const ms = durationMs(text);
+  if (ms === null) throw new UsageError(`--timeout must be a time such as 90s, 5m or 2h, and is ${JSON.stringify(text)}`);
+  return ms;
+}
+
+/** What `--wait` was given: all (also without a word) or any. */
+export function untilOption(word: string | true): Until {
+  if (word === true || word === "all") return "all";
+  if (word === "any") return "any";
+  throw new UsageError(`--wait must be all or any, and is ${JSON.stringify(word)}`);
+}
+
+async function wait(id: string, options: { any?: boolean; message?: string; timeout?: string } & Common): Promise<void> {
+  const what: WaitFor = {
+    threadId: threadNumber(id),
+    until: options.any ? "any" : "all",
+    timeoutMs: timeoutOption(options.timeout),
+    ...(options.message === undefined ? {} : { messageId: idNumber(options.message, "--message") }),
+  };
+  await withBus(options, async (me) => {
+    const result = await waitAndShow(me, options, what);
+    if (options.json) await printJson(result);
+    waitStatus(result);
+  });
+}
+
+/** Waits; on a terminal it shows meanwhile who is missing, and prints the replies where no JSON is wanted. */
+export async function waitAndShow(me: Acting, options: Common, what: WaitFor): Promise<WaitResult> {
+  const live = options.json ? null : await liveMissing(options, what);
+  try {
+    const result = await waitLong(me, what);
+    live?.end();
+    if (!options.json) await showWait(result);
+    return result;
+  } finally {
+    live?.end();
+  }
+}
+
+/** Ends the command with status 4 where the condition did not come to hold. */
+export function waitStatus(result: WaitResult): void {
+  if (!result.conditionMet) throw new Exit(4);
+}
+
+/** A wait of any length: the broker's own end at five minutes. Replies count as delivered only once they are here. */
+async function waitLong(me: Acting, what: WaitFor): Promise<WaitResult> {
+  const deadline = performance.now() + what.timeoutMs;
+  const replies = new Map<number, WaitResult["replies"][number]>();
+  for (;;) {
+    const left = Math.max(0, Math.min(deadline - performance.now(), defaultLimits.waitMaxMs));
+    const result = await me.client.call("wait", {
+      threadId: what.threadId,
+      until: what.until === "all" ? "all_replied" : "any_replied",
+      timeoutMs: Math.ceil(left),
+      early: true,
+      confirm: true,
+      ...(what.messageId === undefined ? {} : { messageId: what.messageId }),
+    });
+    for (const reply of result.replies) replies.set(reply.id, reply);
+    await confirm(me, result);
+    if (!result.timedOut || performance.now() >= deadline) return { ...result, replies: [...replies.values()].sort((a, b) => a.id - b.id) };
+  }
+}
+
+async function confirm(me: Acting, result: WaitResult): Promise<void> {
+  const ids = result.replies.map((reply) => reply.id);
+  if (!ids.length) return;
+  try {
+    await me.client.call("delivered", { ids });
+  } catch (error) {
+    // A reply that was withdrawn or was never the caller's: nothing of it is left to confirm.
+    if (!(error instanceof ProtocolError) || error.code !== "unknown_message") throw error;
+  }
+}
+
+const noteWords = {
+  unanswered: "have it and have not answered",
+  unconfirmed: "have not confirmed it yet",
+  offline: "are offline",
+  gone: "are gone and will not answer",
+  circle: "wait for each other in a circle",
+} as const;
+
+async function showWait(result: WaitResult): Promise<void> {
+  for (const reply of result.replies) {
+    const mark = reply.verdict ? ` · ${verdict(reply.verdict)}` : "";
+    await print(`${messageId(reply.id)} #${reply.seq} · ${peer(reply.from)}${mark}\n${harmless(reply.body)}\n`);
+  }
+  await print(matrixTable(result.matrix));
+  await print(result.conditionMet ? green("answered") : result.timedOut ? red("timed out") : red("nobody is left who could answer"));
+  for (const note of result.notes) await print(yellow(`${note.handles.join(", ")}: ${noteWords[note.kind] ?? note.kind}`));
+  if (!result.conditionMet) await hint(`Next: renn wait ${result.threadId} · renn why ${result.askMessageId}`);
+}
+
+async function collect(id: string, options: { message?: string } & Common): Promise<void> {
+  const fields = {
+    threadId: threadNumber(id),
+    ...(options.message === undefined ? {} : { messageId: idNumber(options.message, "--message") }),
+  };
+  await withBus(options, async (me) => {
+    const result = await me.client.call("collect", fields);
+    if (options.json) return printJson(result);
+    const tally = result.verdictTally;
+    await print(
+      `${messageId(result.askMessageId)} thread ${result.threadId} · agree ${tally.agree} · disagree ${tally.disagree} · info ${tally.info} · pending ${tally.pending}`,
+    );
+    await print(matrixTable(result.recipients));
+    await hint(tally.pending ? `Next: renn wait ${result.threadId}` : `Next: renn thread ${result.threadId} --full`);
+  });
+}

@@ -1,0 +1,73 @@
+// why and cancel: what became of a message, and taking it back.
+import type { Command } from "commander";
+import type { Attempt, Result } from "../../protocol/schemas.ts";
+import { harmlessLine } from "../../protocol/text.ts";
+import { messageId } from "./message.ts";
+import { idNumber, print, printJson } from "./output.ts";
+import { type Common, optionsOf, withBus } from "./run.ts";
+import { ago, clock, dim, peer, presence, state } from "./style.ts";
+
+export function registerWhy(program: Command): void {
+  program
+    .command("why")
+    .summary("say why a message has (not) arrived")
+    .description("Shows for each recipient the state, every attempt and its outcome, what its CLI can do at best, and what you can do now.")
+    .argument("<message>", "message id")
+    .argument("[handle]", "only this recipient")
+    .action(async (id: string, handle: string | undefined, _options, command: Command) => why(id, handle, optionsOf(command)));
+  program
+    .command("cancel")
+    .summary("take a message back from those who do not have it yet")
+    .argument("<message>", "message id")
+    .action(async (id: string, _options, command: Command) => cancel(id, optionsOf(command)));
+}
+
+async function why(id: string, handle: string | undefined, options: Common): Promise<void> {
+  const fields = { messageId: idNumber(id, "the message"), ...(handle === undefined ? {} : { handle }) };
+  await withBus(options, async (me) => {
+    const result = await me.client.call("why", fields);
+    if (options.json) return printJson(result);
+    await print(`${messageId(result.messageId)} ${dim(`thread ${result.threadId}`)} from ${peer(result.from)} · ${dim(ago(result.at))}`);
+    for (const row of result.deliveries) await print(`\n${deliveryText(row)}`);
+  });
+}
+
+function deliveryText(row: Result<"why">["deliveries"][number]): string {
+  const lines = [
+    `${peer(row.handle)} (${row.client ?? "no CLI"}, ${presence(row.presence)}): ${state(row.state)} since ${ago(row.since)}, ${row.mode}`,
+  ];
+  for (const attempt of row.attempts) lines.push(`  ${attemptText(attempt)}`);
+  if (!row.attempts.length) lines.push(`  ${dim("not handed over yet")}`);
+  lines.push(`  ${dim("at best:")} ${harmlessLine(row.best)}`, `  ${dim("now:")} ${harmlessLine(row.advice)}`);
+  return lines.join("\n");
+}
+
+const outcomeWords: Record<Attempt["outcome"], string> = {
+  open: "still open",
+  proven: "proven by the transcript",
+  unproven: "taken as delivered, without proof",
+  confirmed: "confirmed",
+  read: "read",
+  "no-proof": "no proof in time",
+  closed: "the connection closed first",
+  ended: "the session ended first",
+  refused: "refused",
+  held: "held for the user",
+  failed: "failed",
+  restart: "the broker restarted first",
+};
+
+function attemptText(attempt: Attempt): string {
+  const ended = attempt.endedAt === null ? "" : ` ${clock(attempt.endedAt)}`;
+  return `${clock(attempt.at)} by ${attempt.channel}: ${outcomeWords[attempt.outcome] ?? attempt.outcome}${ended}`;
+}
+
+async function cancel(id: string, options: Common): Promise<void> {
+  await withBus(options, async (me) => {
+    const result = await me.client.call("cancel", { messageId: idNumber(id, "the message") });
+    if (options.json) return printJson(result);
+    if (result.cancelled.length) await print(`taken back from ${result.cancelled.map(peer).join(", ")}`);
+    if (result.kept.length) await print(`too late for ${result.kept.map(peer).join(", ")}`);
+    if (!result.cancelled.length && !result.kept.length) await print("nothing to take back");
+  });
+}
