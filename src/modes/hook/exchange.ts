@@ -88,7 +88,6 @@ function exchange(path: string, request: string, lastId: number): Promise<Payloa
   Bun.connect({
     unix: path,
     socket: {
-      binaryType: "uint8array",
       open: flush,
       drain: flush,
       data: (_socket, bytes) => take(bytes),
