@@ -28,6 +28,7 @@ export type ClientOptions = {
 type Pending = { resolve: (result: never) => void; reject: (error: Error) => void; timer: ReturnType<typeof setTimeout> };
 
 const timeoutMsDefault = 10_000;
+const authId = 1;
 // An answer stops soon after 4 MiB of JSON; one last message may be a whole client line, escaped at its worst.
 const brokerLineBytesMax = answerBytesMax + 8 * lineBytesMax;
 
@@ -38,7 +39,7 @@ export class Client {
   private readonly splitter = new LineSplitter(brokerLineBytesMax);
   private readonly decoder = new TextDecoder();
   private wire: Wire | null = null;
-  private nextId = 1;
+  private nextId = authId;
   private ended: ProtocolError | null = null;
 
   private constructor(options: ClientOptions) {
@@ -106,6 +107,8 @@ export class Client {
     if (!frame) return this.end(new ProtocolError("broker_closed", "what answers on the socket does not speak the protocol"));
     if ("type" in frame) return this.options.onEvent?.({ event: frame.event, payload: frame.payload } as ClientEvent);
     if (frame.id === null) return frame.ok ? undefined : this.end(refusal(frame));
+    // A refused auth ends it all, before the lines that were sent along are told that they lack it.
+    if (!frame.ok && frame.id === authId) return this.end(refusal(frame));
     const pending = this.take(frame.id);
     if (frame.ok) pending?.resolve(frame.result as never);
     else pending?.reject(refusal(frame));

@@ -36,7 +36,7 @@ export async function act(who: WhoOptions, options: ClientOptions = {}): Promise
 }
 
 async function become(client: Client, who: WhoOptions, env: Env): Promise<Omit<Acting, "client">> {
-  const me = { clientKind: "cli", cwd: process.cwd(), version } as const;
+  const me = { clientKind: "cli", version } as const;
   const asHandle = (handle: string) => client.call("register", { ...me, handle });
   // The first look is as the owner: it makes nobody, and its `via` names the nearest live session.
   const outside = await client.call("register", { ...me, owner: true });
