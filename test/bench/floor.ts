@@ -1,0 +1,84 @@
+// The floors that figures are held against, as a program of its own: `echo` answers each line with as many bytes as a broker's answer has;
+// `commit` also parses the line and puts the rows of one send into the broker's own tables, in one FULL-synchronous transaction per turn of
+// the event loop. It checks nothing and knows nobody: no correct broker can do less.
+import type { Socket } from "bun";
+import { openStore } from "../../src/broker/store/migrate.ts";
+import { LineSplitter } from "../../src/wire.ts";
+
+const [mode, socketPath, databasePath] = process.argv.slice(2) as [string, string, string];
+
+const answer = (id: number, message: number): string =>
+  `{"v":2,"id":${id},"ok":true,"result":{"messageId":${message},"threadId":1,"seq":${message},"via":null,"deliveries":[{"handle":"recipient","state":"queued","mode":"push","presence":"offline","reach":"when-back"}]}}\n`;
+
+if (mode === "echo") echo();
+else if (mode === "commit") commit();
+else throw new Error("floor echo|commit SOCKET [DATABASE]");
+
+function echo(): void {
+  const text = answer(1, 1);
+  Bun.listen({
+    unix: socketPath,
+    socket: {
+      data(socket, bytes) {
+        let count = 0;
+        for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) count++;
+        socket.write(text.repeat(count));
+      },
+    },
+  });
+}
+
+type Connection = { splitter: LineSplitter; answers: string };
+
+function commit(): void {
+  const { db } = openStore(databasePath, 0);
+  db.run("INSERT INTO threads (id, latest_seq, latest_message_id) VALUES (1, 0, 0)");
+  const message = db.prepare(
+    `INSERT INTO messages (id, thread_id, seq, sender_id, via, reply_to, ask_id, verdict, mode, at, length, recipients, first_line, refs, body)
+     VALUES (?1, 1, ?1, 1, NULL, NULL, NULL, NULL, 0, ?2, ?3, '[2]', ?4, NULL, ?4)`,
+  );
+  const delivery = db.prepare(
+    `INSERT INTO deliveries (message_id, peer_id, state, mode, thread_id, is_reply, waited, attempts, channel, state_at, mark)
+     VALUES (?1, 2, 0, 0, 1, 0, 1, 0, NULL, ?2, NULL)`,
+  );
+  const thread = db.prepare("UPDATE threads SET latest_seq = ?1, latest_message_id = ?1 WHERE id = 1");
+  const begin = db.prepare("BEGIN IMMEDIATE");
+  const end = db.prepare("COMMIT");
+  let next = 1;
+  let ready: { socket: Socket<Connection>; line: string }[] = [];
+  const turn = (): void => {
+    const batch = ready;
+    ready = [];
+    const sockets = new Set<Socket<Connection>>();
+    begin.run();
+    for (const { socket, line } of batch) {
+      const request: { id: number; body: string } = JSON.parse(line);
+      const at = Date.now();
+      message.run(next, at, request.body.length, request.body);
+      delivery.run(next, at);
+      thread.run(next);
+      socket.data.answers += answer(request.id, next++);
+      sockets.add(socket);
+    }
+    end.run();
+    for (const socket of sockets) {
+      socket.write(socket.data.answers);
+      socket.data.answers = "";
+    }
+  };
+  const decoder = new TextDecoder();
+  Bun.listen<Connection>({
+    unix: socketPath,
+    socket: {
+      open(socket) {
+        socket.data = { splitter: new LineSplitter(), answers: "" };
+      },
+      data(socket, bytes) {
+        if (ready.length === 0) setImmediate(turn);
+        socket.data.splitter.push(bytes, (line) => {
+          if (line !== "too-long") ready.push({ socket, line: decoder.decode(line) });
+        });
+      },
+    },
+  });
+}

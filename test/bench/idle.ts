@@ -1,0 +1,81 @@
+// A broker that has nothing to do: its memory, its wake-ups, its share of a core.
+import { readdirSync, readFileSync } from "node:fs";
+import { Peer, startOf } from "./peer.ts";
+import { type Broker, memory, type Scratch, startBroker } from "./programs.ts";
+import { mib, type Row, within } from "./table.ts";
+
+/** Times that any thread of a process gave up the core of its own will: each is the end of a wake-up. */
+function wakeups(pid: number): number {
+  let sum = 0;
+  for (const task of readdirSync(`/proc/${pid}/task`)) {
+    const status = readFileSync(`/proc/${pid}/task/${task}/status`, "utf8");
+    sum += Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(status)?.[1] ?? 0);
+  }
+  return sum;
+}
+
+/** CPU time of a process in ms. The kernel counts it in ticks of 10 ms. */
+function cpuMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]?.split(" ") ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+async function watched(pid: number, seconds: number): Promise<{ wakeups: number; cpuShare: number }> {
+  const before = { wakeups: wakeups(pid), cpu: cpuMs(pid) };
+  await Bun.sleep(seconds * 1000);
+  return { wakeups: wakeups(pid) - before.wakeups, cpuShare: (cpuMs(pid) - before.cpu) / (seconds * 1000) };
+}
+
+/** Twenty sessions as hooks leave them: each with a process that lives, and no connection. */
+async function sessions(broker: Broker): Promise<() => void> {
+  const hosts = Array.from({ length: 20 }, () => Bun.spawn(["sleep", "3600"]));
+  for (const [index, host] of hosts.entries()) {
+    const hook = await Peer.connect(broker);
+    await hook.call("session", {
+      event: "session-start",
+      client: "claude",
+      cliSessionId: `idle-${index}`,
+      host: { hostPid: host.pid, hostStart: await startOf(host.pid) },
+    });
+    hook.end();
+  }
+  return () => {
+    for (const host of hosts) host.kill();
+  };
+}
+
+/** Memory and wake-ups of an idle broker, with nobody, with twenty sessions and with a thousand connections. `seconds` is how long each is watched. */
+export async function idleRows(scratch: Scratch, seconds: number): Promise<{ rows: Row[]; idleMib: number }> {
+  const broker = await startBroker(scratch);
+  await Bun.sleep(2000);
+  const idleMib = memory(broker.pid).resident;
+  const quiet = await watched(broker.pid, seconds);
+  const connections: Peer[] = [];
+  for (let index = 0; index < 1000; index++) {
+    const peer = await Peer.connect(broker);
+    await peer.call("register", { clientKind: "adapter", handle: `connected-${index}` });
+    connections.push(peer);
+  }
+  const connected = memory(broker.pid).resident;
+  for (const peer of connections) peer.end();
+  await broker.stop();
+
+  const second = await startBroker(scratch);
+  const end = await sessions(second);
+  const busy = await watched(second.pid, seconds);
+  end();
+  await second.stop();
+  const rows = [
+    within("memory, idle", mib(idleMib), idleMib, 45, "≤ 45 MiB"),
+    within("memory, 1,000 connections, above idle", mib(connected - idleMib), connected - idleMib, 30, "≤ 30 MiB"),
+    within(`idle, no session: wake-ups in ${seconds} s`, String(quiet.wakeups), quiet.wakeups, 0, "0"),
+    within(
+      `idle, 20 sessions: share of a core over ${seconds} s`,
+      `${(busy.cpuShare * 100).toFixed(2)} %`,
+      busy.cpuShare * 100,
+      0.2,
+      "≤ 0.2 %",
+    ),
+  ];
+  return { rows, idleMib };
+}

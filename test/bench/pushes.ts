@@ -1,0 +1,70 @@
+// From a send to its push in another connection, to one and to two hundred; and a thousand waits that are answered one by one.
+import { median, quantile } from "./lines.ts";
+import { Peer } from "./peer.ts";
+import { type Scratch, startBroker } from "./programs.ts";
+import { atMost, ms, type Row, within } from "./table.ts";
+
+type Push = { payload?: { message: { id: number } } };
+
+/** Times from the send to each push of it, in ms, in the order they came. */
+async function sendAndHear(sender: Peer, listeners: readonly { peer: Peer; handle: string }[], body: string): Promise<number[]> {
+  const times: number[] = [];
+  const all = Promise.withResolvers<void>();
+  const confirmed: Promise<unknown>[] = [];
+  const started = performance.now();
+  for (const { peer } of listeners)
+    peer.onEvent = ({ payload }: Push) => {
+      times.push(performance.now() - started);
+      if (payload) confirmed.push(peer.call("delivered", { ids: [payload.message.id] }));
+      if (times.length === listeners.length) all.resolve();
+    };
+  await sender.call("send", { threadId: null, to: listeners.map(({ handle }) => handle), body });
+  await all.promise;
+  await Promise.all(confirmed);
+  return times;
+}
+
+/** Push times against the floor loop's durable answer, and the fan-out against one. */
+export async function pushRows(scratch: Scratch, durableSendMs: number, rounds: number): Promise<Row[]> {
+  const broker = await startBroker(scratch);
+  const sender = await Peer.connect(broker);
+  await sender.call("register", { clientKind: "adapter", handle: "sender" });
+  const listeners = await Promise.all(Array.from({ length: 200 }, (_, index) => Peer.session(broker, `listener-${index}`)));
+  const one: number[] = [];
+  const last: number[] = [];
+  for (let round = 0; round < rounds * 50; round++) one.push(...(await sendAndHear(sender, listeners.slice(0, 1), `To one, ${round}.`)));
+  for (let round = 0; round < rounds * 5; round++) last.push(Math.max(...(await sendAndHear(sender, listeners, `To all, ${round}.`))));
+  await broker.stop();
+  const p50 = median(one);
+  return [
+    atMost("send → push on a listener, p50", ms(p50), `echo and one durable commit ${ms(durableSendMs)}`, p50 / durableSendMs, 2),
+    atMost("one send to 200 listeners, last push, p50", ms(median(last)), `push to one ${ms(p50)}`, median(last) / p50, 10),
+  ];
+}
+
+/** A thousand open waits: how soon each is answered after the reply that meets its condition. */
+export async function waitRows(scratch: Scratch): Promise<Row[]> {
+  const broker = await startBroker(scratch);
+  const answerer = await Peer.connect(broker);
+  await answerer.call("register", { clientKind: "adapter", handle: "answerer" });
+  const waits: { messageId: number; answered: Promise<number> }[] = [];
+  for (let index = 0; index < 1000; index++) {
+    const asker = await Peer.connect(broker);
+    await asker.call("register", { clientKind: "adapter", handle: `asker-${index}` });
+    const { messageId, threadId } = await asker.call("send", { threadId: null, to: ["answerer"], body: `Question ${index}?` });
+    const answered = asker.call("wait", { threadId, until: "all_replied" }).then((result) => {
+      if (!result.conditionMet) throw new Error("a wait ended without its reply");
+      return performance.now();
+    });
+    waits.push({ messageId, answered });
+  }
+  const times: number[] = [];
+  for (const { messageId, answered } of waits) {
+    await answerer.call("reply", { messageId, body: "Yes.", verdict: "agree" });
+    const met = performance.now();
+    times.push(Math.max(0, (await answered) - met));
+  }
+  await broker.stop();
+  const p99 = quantile(times, 0.99);
+  return [within("1,000 waits open: answered after the reply that meets it, p99", ms(p99), p99, 5, "≤ 5 ms")];
+}

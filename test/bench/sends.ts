@@ -1,0 +1,162 @@
+// Durable sends a second and their times, beside the floor loop and redis, in turns.
+import { unlinkSync } from "node:fs";
+import { requestLine } from "../../src/protocol/frames.ts";
+import { drive, type Load, type Measured, median, type Traffic } from "./lines.ts";
+import { Peer } from "./peer.ts";
+import { type Broker, type Scratch, type Server, startBroker } from "./programs.ts";
+import { atLeast, atMost, ms, type Row, rate } from "./table.ts";
+
+const padding =
+  " with as much text as a short message between agents has, which is about two hundred characters: see src/main.ts line 12, and say whether it holds.";
+const body = (connection: number, index: number): string => `Message ${connection}.${index}${padding}`;
+
+const loads = {
+  single: { connections: 1, depth: 1, total: 600 },
+  deep: { connections: 1, depth: 64, total: 12_000 },
+  wide: { connections: 64, depth: 16, total: 40_000 },
+} satisfies Record<string, Load>;
+type LoadName = keyof typeof loads;
+
+/** A server under load, and how to speak to it. */
+type Runner = { name: string; socket: string; traffic(load: Load): Promise<Traffic> };
+
+let bodies = 0;
+
+/** Each connection is a peer of its own with a thread of its own; the recipient is away, so what is measured is the send. */
+function rennRunner(broker: Broker): Runner {
+  return {
+    name: "renn",
+    socket: broker.socket,
+    async traffic(load) {
+      const run = ++bodies;
+      const threads: number[] = [];
+      const recipient = await Peer.connect(broker);
+      await recipient.call("register", { clientKind: "adapter", handle: "recipient" });
+      for (let connection = 0; connection < load.connections; connection++) {
+        const sender = await Peer.connect(broker);
+        await sender.call("register", { clientKind: "adapter", handle: `sender-${connection}` });
+        threads.push((await sender.call("send", { threadId: null, to: ["recipient"], body: body(connection, -run) })).threadId);
+        sender.end();
+      }
+      recipient.end();
+      return {
+        opening: (connection) =>
+          requestLine(1, "auth", { token: broker.token }) +
+          requestLine(2, "register", { clientKind: "adapter", handle: `sender-${connection}` }),
+        openingLines: 2,
+        request: (connection, index) =>
+          `{"v":2,"id":${index + 3},"type":"send","threadId":${threads[connection]},"to":["recipient"],"body":"${run}: ${body(connection, index)}"}\n`,
+      };
+    },
+  };
+}
+
+function floorRunner(server: Server): Runner {
+  return {
+    name: "floor",
+    socket: server.socket,
+    traffic: async () => ({
+      request: (connection, index) =>
+        `{"v":2,"id":${index + 3},"type":"send","threadId":${connection + 1},"to":["recipient"],"body":"1: ${body(connection, index)}"}\n`,
+    }),
+  };
+}
+
+function redisRunner(server: Server): Runner {
+  const words = (list: string[]): string => `*${list.length}\r\n${list.map((word) => `$${word.length}\r\n${word}\r\n`).join("")}`;
+  return {
+    name: "redis",
+    socket: server.socket,
+    traffic: async () => ({
+      opening: (connection) => words(["XGROUP", "CREATE", `inbox-${connection}-${++bodies}`, "recipient", "$", "MKSTREAM"]),
+      openingLines: 1,
+      request: (connection, index) =>
+        words(["XADD", `inbox-${connection}`, "*", "from", `sender-${connection}`, "body", body(connection, index)]),
+      linesPerAnswer: 2,
+    }),
+  };
+}
+
+/** Starts redis with every write synced before its answer; null where it is not installed. */
+async function startRedis(scratch: Scratch): Promise<Server | null> {
+  const program = Bun.which("redis-server");
+  if (!program) return null;
+  const folder = scratch.home("redis");
+  const socket = `${folder}/redis.sock`;
+  return scratch.start(
+    [program, "--port", "0", "--unixsocket", socket, "--dir", folder, "--appendonly", "yes", "--appendfsync", "always", "--save", ""],
+    socket,
+  );
+}
+
+type Results = Record<string, Record<LoadName, Measured[]>>;
+
+async function measure(runners: Runner[], rounds: number): Promise<Results> {
+  const results: Results = {};
+  for (const { name } of runners) results[name] = { single: [], deep: [], wide: [] };
+  for (let round = -1; round < rounds; round++) {
+    for (const [name, load] of Object.entries(loads) as [LoadName, Load][]) {
+      for (const runner of runners) {
+        const measured = await drive(runner.socket, await runner.traffic(load), load);
+        if (round >= 0) results[runner.name]?.[name].push(measured);
+      }
+    }
+  }
+  return results;
+}
+
+/** What the sends took; `durableSendMs` is the floor loop's answer time, which other rows are held against. */
+export async function sendRows(
+  scratch: Scratch,
+  built: { floor: string },
+  rounds: number,
+): Promise<{ rows: Row[]; durableSendMs: number }> {
+  const floorSocket = scratch.path("floor.sock");
+  const floor = await scratch.start([built.floor, "commit", floorSocket, scratch.path("floor.db")], floorSocket);
+  const broker = await startBroker(scratch);
+  const redis = await startRedis(scratch);
+  const runners = [floorRunner(floor), rennRunner(broker), ...(redis ? [redisRunner(redis)] : [])];
+  const results = await measure(runners, rounds);
+  for (const server of [floor, broker, redis]) await server?.stop();
+  unlinkSync(floorSocket);
+  const get = (name: string, load: LoadName, what: keyof Measured): number => median((results[name]?.[load] ?? []).map((m) => m[what]));
+  const rows: Row[] = [
+    atMost(
+      "send answered, one at a time, p50",
+      ms(get("renn", "single", "p50")),
+      `floor loop ${ms(get("floor", "single", "p50"))}`,
+      get("renn", "single", "p50") / get("floor", "single", "p50"),
+      1.5,
+    ),
+    atMost(
+      "send answered, one at a time, p99",
+      ms(get("renn", "single", "p99")),
+      `floor loop ${ms(get("floor", "single", "p99"))}`,
+      get("renn", "single", "p99") / get("floor", "single", "p99"),
+      3,
+    ),
+  ];
+  const names = {
+    wide: "durable sends, 64 connections × 16 in flight",
+    deep: "durable sends, 1 connection × 64 in flight",
+    single: "durable sends, one at a time",
+  };
+  for (const [load, what] of Object.entries(names) as [LoadName, string][]) {
+    const own = get("renn", load, "perSecond");
+    if (load !== "single")
+      rows.push(
+        atLeast(what, rate(own), `floor loop ${rate(get("floor", load, "perSecond"))}`, own / get("floor", load, "perSecond"), 0.7),
+      );
+    if (redis)
+      rows.push(
+        atLeast(
+          what,
+          rate(own),
+          `redis, fsync always ${rate(get("redis", load, "perSecond"))}`,
+          own / get("redis", load, "perSecond"),
+          load === "single" ? 1 : 0.7,
+        ),
+      );
+  }
+  return { rows, durableSendMs: get("floor", "single", "p50") };
+}
