@@ -56,7 +56,6 @@ function observe(transport: ObservedStdio, { bus, around, subscriptions }: Parts
   };
   const follow = async (uris: string[], meta: Record<string, unknown> | undefined) => {
     const peer = await bus.as(await identify(callerOf(null, meta), around));
-    const open = await subscriptions();
-    for (const uri of uris) await open.add(peer, uri);
+    await (await subscriptions()).promised(peer, uris);
   };
 }

@@ -54,6 +54,15 @@ export class World {
     this.broker = null;
   }
 
+  /** Stops a broker that somebody else started in this home. */
+  async stopStarted(): Promise<void> {
+    const client = await Client.connect({ paths: this.paths });
+    await client.call("register", { clientKind: "cli", owner: true });
+    const { pid } = await client.call("stats", {});
+    process.kill(pid, "SIGTERM");
+    await until(() => realSystem.processStart(pid) === null);
+  }
+
   /** A live session on the bus, in a process of its own unless a pid is given. Its connection is bound to it. */
   async session(client: ClientName, id: string, options: ClientOptions & { pid?: number; handle?: string; listen?: boolean } = {}): Promise<Client> {
     const { pid = this.process(), handle, listen, ...rest } = options;

@@ -41,15 +41,29 @@ export class Subscriptions {
   private readonly changed = new Set<string>();
   private readonly updated: (uri: string) => void;
   private client: Client | null = null;
+  /** Under way or done; null when a watch must be opened. */
+  private opening: Promise<void> | null = null;
   private timer: ReturnType<typeof setTimeout> | null = null;
   constructor(updated: (uri: string) => void) {
     this.updated = updated;
   }
 
-  /** From now on tells of changes of `uri`. Throws where the bus cannot be watched. */
-  async add(peer: Peer, uri: string): Promise<void> {
-    this.uris.add(uri);
-    if (!this.client?.open) await this.watch(peer, true);
+  /** From now on tells of changes of `uris`. Throws where the bus cannot be watched. */
+  async add(peer: Peer, uris: readonly string[]): Promise<void> {
+    for (const uri of uris) this.uris.add(uri);
+    this.opening ??= this.watch(peer, true);
+    try {
+      await this.opening;
+    } catch (error) {
+      for (const uri of uris) this.uris.delete(uri);
+      throw error;
+    }
+  }
+
+  /** The same for a client that was promised it before the watch was open: it is told to look once, for it may have missed something. */
+  async promised(peer: Peer, uris: readonly string[]): Promise<void> {
+    await this.add(peer, uris);
+    this.mark(uris);
   }
 
   /** Ends it for one address. */
@@ -68,17 +82,22 @@ export class Subscriptions {
   }
 
   private async watch(peer: Peer, start: boolean): Promise<void> {
-    const client = await peer.separate({ start, onEvent: (event) => this.take(event), onClose: () => this.reopen(peer) });
-    this.client = client;
-    await client.call("watch", {});
+    try {
+      this.client = await peer.separate({ start, onEvent: (event) => this.take(event), onClose: () => this.reopen(peer) });
+      await this.client.call("watch", {});
+    } catch (error) {
+      this.opening = null;
+      throw error;
+    }
   }
 
   /** A broker that went away is not started for this, only waited for; what happened meanwhile may be anything. */
   private reopen(peer: Peer): void {
-    if (!this.uris.size) return;
+    this.opening = null;
     setTimeout(() => {
-      if (!this.uris.size || this.client?.open) return;
-      this.watch(peer, false).then(
+      if (!this.uris.size || this.opening) return;
+      this.opening = this.watch(peer, false);
+      this.opening.then(
         () => this.mark([...this.uris]),
         () => this.reopen(peer),
       );
@@ -93,7 +112,7 @@ export class Subscriptions {
     this.mark(["renn://threads", "renn://inbox", `renn://thread/${thread}`]);
   }
 
-  private mark(uris: string[]): void {
+  private mark(uris: readonly string[]): void {
     for (const uri of uris) if (this.uris.has(uri)) this.changed.add(uri);
     if (!this.changed.size || this.timer) return;
     this.timer = setTimeout(() => {

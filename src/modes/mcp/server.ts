@@ -111,7 +111,7 @@ function serveResources(server: Server, parts: Parts, peerOf: PeerOf): void {
   server.setRequestHandler("resources/subscribe", ({ params }, context) =>
     orMcpError(async () => {
       await ours(params.uri);
-      await (await parts.subscriptions()).add(await peerOf(context), params.uri);
+      await (await parts.subscriptions()).add(await peerOf(context), [params.uri]);
       return {};
     }),
   );
