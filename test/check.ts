@@ -62,7 +62,7 @@ function strangeTests(scratch: string): Step {
   const missing = [!offline.length && "with network: no unshare here", isRoot && !asUser && "as root: others cannot read this folder"];
   return {
     name: ["tests, strange home, no network, ordinary user", ...missing.filter((text) => text)].join("; "),
-    command: [...offline, ...(asUser ? user : []), process.execPath, "test", "--randomize"],
+    command: [...offline, ...(asUser ? user : []), process.execPath, "test", "--randomize", "--only-failures"],
     env: { HOME: home, TMPDIR: home, BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" },
   };
 }
@@ -80,7 +80,7 @@ function steps(scratch: string): Step[] {
     { name: "types", command: [tool("tsc"), "--noEmit"] },
     { name: "lint and format", command: [tool("biome"), "check", "--error-on-warnings", "."] },
     { name: "dead code", command: [tool("knip"), "--no-progress"] },
-    { name: "tests", command: [process.execPath, "test", "--randomize"] },
+    { name: "tests", command: [process.execPath, "test", "--randomize", "--only-failures"] },
     strangeTests(scratch),
     ...(process.argv.includes("--ci") ? longRuns() : []),
   ];
