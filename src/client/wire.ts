@@ -2,6 +2,7 @@
 import type { Socket, SocketHandler } from "bun";
 import type { HomePaths } from "../home.ts";
 import { ProtocolError } from "../protocol/errors.ts";
+import { peerUid } from "./peer.ts";
 import { sandboxError, sandboxed, socketPath } from "./place.ts";
 import { spawnBroker } from "./start.ts";
 
@@ -41,6 +42,11 @@ async function tryOpen(paths: HomePaths, handlers: WireHandlers): Promise<{ wire
     if (code === "EPERM" || code === "EACCES") throw sandboxError();
     throw new ProtocolError("broker_down", `cannot connect to ${path}: ${code || String(error)}`);
   }
+  const uid = wire.peerUid();
+  if (uid !== null && uid !== process.getuid?.()) {
+    wire.end();
+    throw new ProtocolError("broker_down", `who listens on ${path} is another user (uid ${uid}); the token is not sent there`);
+  }
   return { wire, token: await readToken(paths, wire) };
 }
 
@@ -71,6 +77,13 @@ class Connection implements Wire {
       error: () => outer.close(),
       connectError: () => {},
     };
+  }
+
+  /** The user who listens at the other end; null where the platform does not tell. */
+  peerUid(): number | null {
+    // The descriptor is there at run time, and not yet in the types.
+    const fd = (this.socket as { fd?: number } | null)?.fd;
+    return fd === undefined || fd < 0 ? null : peerUid(fd);
   }
 
   write(text: string): void {
