@@ -33,7 +33,11 @@ function claudeFolder(entries: Record<string, unknown>): string {
 
 describe("Codex", () => {
   test("is its threadId", async () => {
-    expect(await identify(caller("codex-mcp-client", { threadId: "t-1" }), around())).toMatchObject({ client: "codex", sessionId: "t-1", alone: false });
+    expect(await identify(caller("codex-mcp-client", { threadId: "t-1" }), around())).toMatchObject({
+      client: "codex",
+      sessionId: "t-1",
+      alone: false,
+    });
   });
 
   test.each([undefined, "", 7, null, "x".repeat(201)])("with a threadId that is none is nobody (%#)", async (threadId) => {
@@ -43,7 +47,11 @@ describe("Codex", () => {
 
 describe("opencode", () => {
   test("is the session that its plugin puts into the arguments", async () => {
-    expect(await identify(caller("opencode", {}, "ses_1"), around())).toMatchObject({ client: "opencode", sessionId: "ses_1", alone: false });
+    expect(await identify(caller("opencode", {}, "ses_1"), around())).toMatchObject({
+      client: "opencode",
+      sessionId: "ses_1",
+      alone: false,
+    });
   });
 
   test("without the plugin is nobody", async () => {

@@ -33,7 +33,10 @@ test("a broker restart between two calls is not noticed", async () => {
   const second = dataOf<Result<"send">>(await call("send", { to: ["peer"], body: "After", threadId: first.threadId }));
   expect(second).toMatchObject({ threadId: first.threadId, seq: 2 });
   const { messages } = dataOf<Result<"thread">>(await call("thread", { threadId: first.threadId }));
-  expect(messages.map((message) => [message.from, message.firstLine])).toEqual([["desk", "Before"], ["desk", "After"]]);
+  expect(messages.map((message) => [message.from, message.firstLine])).toEqual([
+    ["desk", "Before"],
+    ["desk", "After"],
+  ]);
 });
 
 test("a wait goes on through a broker restart", async () => {
@@ -73,7 +76,10 @@ test("it follows a rename", async () => {
 });
 
 test("it ends when the CLI that started it is killed", async () => {
-  const script = `exec 3<&0; ${rennCommand().concat("mcp").map((word) => `'${word}'`).join(" ")} <&3 & echo $!; wait`;
+  const script = `exec 3<&0; ${rennCommand()
+    .concat("mcp")
+    .map((word) => `'${word}'`)
+    .join(" ")} <&3 & echo $!; wait`;
   const cli = Bun.spawn(["sh", "-c", script], { env: world.env, stdin: "pipe", stdout: "pipe", stderr: "ignore" });
   const { value } = await cli.stdout.getReader().read();
   const pid = Number(new TextDecoder().decode(value).trim());

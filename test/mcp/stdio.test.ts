@@ -8,7 +8,10 @@ const world = new World();
 afterAll(() => world.end());
 
 const initialize = (protocolVersion: string, id = 1) => ({
-  jsonrpc: "2.0", id, method: "initialize", params: { protocolVersion, capabilities: {}, clientInfo: { name: "test", version: "1" } },
+  jsonrpc: "2.0",
+  id,
+  method: "initialize",
+  params: { protocolVersion, capabilities: {}, clientInfo: { name: "test", version: "1" } },
 });
 
 /** Writes lines to a server, closes its input once so many lines came back, and gives all that it wrote and how it ended. */
@@ -23,15 +26,24 @@ async function talk(lines: (object | string)[], answers: number) {
     if (out.split("\n").length > answers) child.stdin.end();
   }
   const status = await child.exited;
-  return { status, frames: out.trim().split("\n").map((line) => JSON.parse(line)) };
+  return {
+    status,
+    frames: out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line)),
+  };
 }
 
 describe("renn mcp", () => {
-  test.each(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])("opens with protocol version %s and ends with its input", async (version) => {
-    const { status, frames } = await talk([initialize(version)], 1);
-    expect(frames[0].result).toMatchObject({ protocolVersion: version, serverInfo: { name: "renn" } });
-    expect(status).toBe(0);
-  });
+  test.each(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])(
+    "opens with protocol version %s and ends with its input",
+    async (version) => {
+      const { status, frames } = await talk([initialize(version)], 1);
+      expect(frames[0].result).toMatchObject({ protocolVersion: version, serverInfo: { name: "renn" } });
+      expect(status).toBe(0);
+    },
+  );
 
   test("answers a client's probe for the protocol of 2026", async () => {
     const meta = {
@@ -39,13 +51,19 @@ describe("renn mcp", () => {
       "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
       "io.modelcontextprotocol/clientCapabilities": {},
     };
-    const { frames } = await talk([{ jsonrpc: "2.0", id: 1, method: "server/discover", params: { _meta: meta } }, initialize("2025-11-25", 2)], 2);
+    const { frames } = await talk(
+      [{ jsonrpc: "2.0", id: 1, method: "server/discover", params: { _meta: meta } }, initialize("2025-11-25", 2)],
+      2,
+    );
     expect(frames[0].result.supportedVersions).toEqual(["2026-07-28"]);
     expect(frames[1].result.protocolVersion).toBe("2025-11-25");
   });
 
   test("survives lines that are no protocol, and writes nothing but the protocol", async () => {
-    const { frames, status } = await talk(["no json", "[]", "{}", '{"jsonrpc":"2.0","id":{},"method":7}', initialize("2025-11-25"), { jsonrpc: "2.0", id: 2, method: "ping" }], 2);
+    const { frames, status } = await talk(
+      ["no json", "[]", "{}", '{"jsonrpc":"2.0","id":{},"method":7}', initialize("2025-11-25"), { jsonrpc: "2.0", id: 2, method: "ping" }],
+      2,
+    );
     expect(frames.map((frame) => frame.id)).toEqual([1, 2]);
     expect(status).toBe(0);
   });
@@ -74,7 +92,10 @@ describe("renn mcp", () => {
     const client = await world.mcp("test");
     await expect(client.callTool({ name: "nothing", arguments: {} })).rejects.toThrow("no tool");
     const result = await client.callTool({ name: "send", arguments: { to: ["a"], body: "b", thread: 1 } });
-    expect(result).toMatchObject({ isError: true, content: [{ text: 'bad_request: send has no argument "thread"; it takes to, body, threadId, references, mode.' }] });
+    expect(result).toMatchObject({
+      isError: true,
+      content: [{ text: 'bad_request: send has no argument "thread"; it takes to, body, threadId, references, mode.' }],
+    });
   });
 
   test("says that it does not know the caller, and starts no broker for that", async () => {

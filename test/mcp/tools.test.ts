@@ -1,8 +1,8 @@
 // What the tool list costs in every session that loads it, and whether it is fit for the CLIs that read it.
 import { describe, expect, test } from "bun:test";
 import { encode } from "gpt-tokenizer/encoding/o200k_base";
-import { tools } from "../../src/modes/mcp/tools.ts";
 import { runs } from "../../src/modes/mcp/run.ts";
+import { tools } from "../../src/modes/mcp/tools.ts";
 import { requests } from "../../src/protocol/schemas.ts";
 
 const tokensMax = 1_500;

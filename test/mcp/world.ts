@@ -64,13 +64,21 @@ export class World {
   }
 
   /** A live session on the bus, in a process of its own unless a pid is given. Its connection is bound to it. */
-  async session(client: ClientName, id: string, options: ClientOptions & { pid?: number; handle?: string; listen?: boolean } = {}): Promise<Client> {
+  async session(
+    client: ClientName,
+    id: string,
+    options: ClientOptions & { pid?: number; handle?: string; listen?: boolean } = {},
+  ): Promise<Client> {
     const { pid = this.process(), handle, listen, ...rest } = options;
     const connection = await Client.connect({ paths: this.paths, ...rest });
     this.closers.push(() => connection.close());
     await connection.call("session", {
-      event: "session-start", client, cliSessionId: id, host: { hostPid: pid, hostStart: realSystem.processStart(pid) ?? "" },
-      ...(handle ? { handle } : {}), ...(listen ? { listen } : {}),
+      event: "session-start",
+      client,
+      cliSessionId: id,
+      host: { hostPid: pid, hostStart: realSystem.processStart(pid) ?? "" },
+      ...(handle ? { handle } : {}),
+      ...(listen ? { listen } : {}),
     });
     return connection;
   }
@@ -83,7 +91,11 @@ export class World {
   }
 
   /** `renn mcp` behind a client that calls itself `name`. */
-  async mcp(name: string, env: Record<string, string> = {}, options: ConstructorParameters<typeof McpClient>[1] = {}): Promise<McpClient & { stderr: () => string }> {
+  async mcp(
+    name: string,
+    env: Record<string, string> = {},
+    options: ConstructorParameters<typeof McpClient>[1] = {},
+  ): Promise<McpClient & { stderr: () => string }> {
     const [command = "", ...args] = rennCommand();
     const transport = new StdioClientTransport({ command, args: [...args, "mcp"], env: { ...this.env, ...env }, stderr: "pipe" });
     let stderr = "";

@@ -11,13 +11,17 @@ const bodyCharactersMax = 50_000;
 const namesMax = 8;
 
 const list = (names: readonly string[]) =>
-  names.length ? names.slice(0, namesMax).map(harmlessLine).join(", ") + (names.length > namesMax ? ` +${names.length - namesMax}` : "") : "nobody";
+  names.length
+    ? names.slice(0, namesMax).map(harmlessLine).join(", ") + (names.length > namesMax ? ` +${names.length - namesMax}` : "")
+    : "nobody";
 
 const plural = (count: number, one: string, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;
 
 function quoted(body: string): string {
   const shown = cut(body, bodyCharactersMax);
-  const lines = harmless(shown).split("\n").map((line) => `> ${line}`);
+  const lines = harmless(shown)
+    .split("\n")
+    .map((line) => `> ${line}`);
   if (shown.length < body.length) lines.push(`(cut here: the whole message has ${codePoints(body)} characters)`);
   return lines.join("\n");
 }
@@ -76,7 +80,9 @@ export function waitText(result: Result<"wait">): string {
   const parts = [`${end} m${result.askMessageId} in thread ${threadId}: ${matrix.length - missing.length} of ${matrix.length} replied.`];
   if (replies.length) parts.push(origin);
   for (const reply of replies)
-    parts.push(`m${reply.id} #${reply.seq} from ${harmlessLine(reply.from)}${reply.verdict ? ` · ${reply.verdict}` : ""}\n${quoted(reply.body)}`);
+    parts.push(
+      `m${reply.id} #${reply.seq} from ${harmlessLine(reply.from)}${reply.verdict ? ` · ${reply.verdict}` : ""}\n${quoted(reply.body)}`,
+    );
   if (missing.length) parts.push(["Missing:", ...missing.map(rowText)].join("\n"));
   if (notes.length) parts.push(notes.map((note) => `${list(note.handles)}: ${noteWords[note.kind]}`).join("\n"));
   if (timedOut && missing.length) parts.push("Call wait again to go on; replies also come at your next turn.");
@@ -95,7 +101,8 @@ export function inboxText({ handle, unreadTotal, threads }: Result<"inbox">, now
   const head = `${harmlessLine(handle)}: ${plural(unreadTotal, "unread message")}.`;
   if (!threads.length) return head;
   const parts = threads.map((thread) => {
-    if (!thread.messages.length) return `thread ${thread.threadId} · latest #${thread.latestSeq} from ${harmlessLine(thread.from)}\n> ${harmlessLine(thread.firstLine)}`;
+    if (!thread.messages.length)
+      return `thread ${thread.threadId} · latest #${thread.latestSeq} from ${harmlessLine(thread.from)}\n> ${harmlessLine(thread.firstLine)}`;
     return thread.messages.map((message) => messageText(message, now)).join("\n");
   });
   return [`${head} ${origin} read gives them in full.`, ...parts].join("\n\n");

@@ -39,6 +39,10 @@ export const prompts: readonly Prompt[] = [
 export function promptMessages(name: string, values: Record<string, string>) {
   const prompt = prompts.find((candidate) => candidate.name === name);
   if (!prompt) return null;
-  for (const { name: wanted, required } of prompt.arguments) if (required && !values[wanted]) throw new Error(`the prompt ${name} needs the argument ${wanted}`);
-  return { description: prompt.description, messages: [{ role: "user" as const, content: { type: "text" as const, text: prompt.text(values) } }] };
+  for (const { name: wanted, required } of prompt.arguments)
+    if (required && !values[wanted]) throw new Error(`the prompt ${name} needs the argument ${wanted}`);
+  return {
+    description: prompt.description,
+    messages: [{ role: "user" as const, content: { type: "text" as const, text: prompt.text(values) } }],
+  };
 }

@@ -13,7 +13,9 @@ export const resources = [
 ];
 
 /** The resource of one thread. */
-export const templates = [{ uriTemplate: "renn://thread/{id}", name: "thread", description: "A thread with bodies and deliveries", mimeType }];
+export const templates = [
+  { uriTemplate: "renn://thread/{id}", name: "thread", description: "A thread with bodies and deliveries", mimeType },
+];
 
 const threadUri = /^renn:\/\/thread\/([1-9]\d{0,15})$/;
 

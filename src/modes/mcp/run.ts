@@ -85,7 +85,8 @@ const status: Run = async (call) => {
 
 const wait: Run = async (call) => {
   const { timeoutMs = waitMsDefault, ...rest } = call.args;
-  if (typeof timeoutMs !== "number") throw new ProtocolError("bad_request", `timeoutMs must be a number of milliseconds, and is ${JSON.stringify(timeoutMs)}`);
+  if (typeof timeoutMs !== "number")
+    throw new ProtocolError("bad_request", `timeoutMs must be a number of milliseconds, and is ${JSON.stringify(timeoutMs)}`);
   const totalMs = Math.min(timeoutMs, waitMsMax);
   const stop = reportProgress(call, totalMs);
   try {
@@ -111,7 +112,14 @@ async function waitOnce(call: ToolCall, fields: object, deadline: number): Promi
       const result = await client.call("wait", { ...fields, timeoutMs } as never);
       const ids = result.replies.map((reply) => reply.id);
       if (!ids.length) client.close();
-      else call.whenAnswered(() => void client.call("delivered", { ids }).catch(() => {}).finally(cancel));
+      else
+        call.whenAnswered(
+          () =>
+            void client
+              .call("delivered", { ids })
+              .catch(() => {})
+              .finally(cancel),
+        );
       return result;
     } catch (error) {
       client.close();
@@ -132,7 +140,12 @@ function reportProgress({ peer, args, progress }: ToolCall, totalMs: number): ()
     const missing = recipients.filter((row) => row.replyMessageId === null).map((row) => row.handle);
     const done = Math.min(totalMs, performance.now() - start) / 1000;
     // After the answer there is no request any more that the progress could belong to.
-    if (!stopped) progress(done, totalMs / 1000, `${recipients.length - missing.length} of ${recipients.length} replied; waiting for ${missing.slice(0, 8).join(", ")}`);
+    if (!stopped)
+      progress(
+        done,
+        totalMs / 1000,
+        `${recipients.length - missing.length} of ${recipients.length} replied; waiting for ${missing.slice(0, 8).join(", ")}`,
+      );
   };
   const quietly = () => void report().catch(() => {});
   quietly();

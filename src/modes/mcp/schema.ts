@@ -43,11 +43,17 @@ function argument(schema: TSchema | undefined, words: string | true | undefined)
 export function resultSchema(...results: TObject[]): ObjectSchema {
   const fields = results.flatMap((result) => Object.entries(result.properties));
   const always = results.length === 1 ? results[0]?.required : undefined;
-  return { type: "object", properties: Object.fromEntries(fields.map(([name, schema]) => [name, { type: outerType(schema) }])), ...(always?.length ? { required: always } : {}) };
+  return {
+    type: "object",
+    properties: Object.fromEntries(fields.map(([name, schema]) => [name, { type: outerType(schema) }])),
+    ...(always?.length ? { required: always } : {}),
+  };
 }
 
 function outerType(schema: TSchema): string | string[] {
   if (words(schema)) return "string";
-  const types = [...new Set((schema.anyOf as TSchema[] | undefined)?.map((option) => outerType(option) as string) ?? [schema.type as string])];
+  const types = [
+    ...new Set((schema.anyOf as TSchema[] | undefined)?.map((option) => outerType(option) as string) ?? [schema.type as string]),
+  ];
   return types.length === 1 && types[0] ? types[0] : types;
 }

@@ -1,5 +1,11 @@
 // The MCP server: what the library asks for, answered from tools, resources and prompts. Nothing touches the bus before the first call that needs it.
-import { ProtocolError as McpError, ProtocolErrorCode, ResourceNotFoundError, Server, type ServerContext } from "@modelcontextprotocol/server";
+import {
+  ProtocolError as McpError,
+  ProtocolErrorCode,
+  ResourceNotFoundError,
+  Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
 import type { Bus, Peer } from "./bus.ts";
 import { type Caller, identify, type Surroundings } from "./identity.ts";
 import type { Subscriptions } from "./resources.ts";
@@ -7,7 +13,13 @@ import type { ToolAnswer } from "./run.ts";
 import type { ObservedStdio } from "./transport.ts";
 
 /** What the handlers work with. */
-export type Parts = { bus: Bus; around: Surroundings; version: string; transport: ObservedStdio; subscriptions: () => Promise<Subscriptions> };
+export type Parts = {
+  bus: Bus;
+  around: Surroundings;
+  version: string;
+  transport: ObservedStdio;
+  subscriptions: () => Promise<Subscriptions>;
+};
 
 const instructions = `renn is a local message bus between the AI coding sessions of this machine and the person who runs them.
 Ask peers with send, then wait; answer what reaches you ([murmur m42 ...]) with reply and messageId 42. status shows who you are and who is there.
@@ -49,7 +61,8 @@ function serveTools(server: Server, parts: Parts, peerOf: PeerOf): void {
     // Put in by renn's opencode plugin, and listed nowhere: a model must not choose for whom it speaks.
     const { renn_session: session, ...args } = params.arguments ?? {};
     const stray = Object.keys(args).find((name) => !names.includes(name));
-    if (stray !== undefined) return refusal(`bad_request: ${params.name} has no argument ${JSON.stringify(stray.slice(0, 64))}; it takes ${names.join(", ")}.`);
+    if (stray !== undefined)
+      return refusal(`bad_request: ${params.name} has no argument ${JSON.stringify(stray.slice(0, 64))}; it takes ${names.join(", ")}.`);
     return runTool(parts, params.name, args, context, () => peerOf(context, session));
   });
 }

@@ -18,7 +18,13 @@ export type ToolDefinition = {
 
 const { send, reply, wait, collect, inbox, read, thread, threads, ack, groups, status } = requests;
 
-function tool(name: string, description: string, inputSchema: ObjectSchema, outputSchema: ObjectSchema, annotations: ToolDefinition["annotations"]): ToolDefinition {
+function tool(
+  name: string,
+  description: string,
+  inputSchema: ObjectSchema,
+  outputSchema: ObjectSchema,
+  annotations: ToolDefinition["annotations"],
+): ToolDefinition {
   return { name, description, inputSchema, outputSchema, annotations };
 }
 
@@ -121,4 +127,3 @@ export function argumentNames(name: string): string[] | undefined {
   const found = tools.find((candidate) => candidate.name === name);
   return found && Object.keys(found.inputSchema.properties);
 }
-
