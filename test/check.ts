@@ -1,6 +1,6 @@
 // Everything that must hold before a change goes in, in one command: `bun run check`. With --ci also the long runs, from the real CLIs to
 // crashes. Prints a line a step, the output of what failed, and last of all the counts alone: "N passed, N failed".
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -11,6 +11,7 @@ const root = join(import.meta.dir, "..");
 const isRoot = process.getuid?.() === 0;
 const nobody = "65534";
 const stepMsMax = 15 * 60_000;
+const coveredMin = 0.95;
 
 /** Reads the counts that `bun test` ends with; a run that failed without a failed test (it crashed, say) counts as one. */
 function testCounts(output: string, exitCode: number): Counts {
@@ -73,6 +74,29 @@ function longRuns(): Step[] {
   return names.map((name) => ({ name, command: [process.execPath, "run", name] }));
 }
 
+/** Share of the lines of `rooms` that the tests ran, from lcov text. */
+function covered(lcov: string, rooms: RegExp): number {
+  let found = 0;
+  let hit = 0;
+  for (const record of lcov.split("end_of_record")) {
+    if (!rooms.test(/^SF:(.*)$/m.exec(record)?.[1] ?? "")) continue;
+    found += Number(/^LF:(\d+)$/m.exec(record)?.[1] ?? 0);
+    hit += Number(/^LH:(\d+)$/m.exec(record)?.[1] ?? 0);
+  }
+  return hit / found;
+}
+
+/** The broker and the line splitter hold people's messages: their tests must run nearly every line. */
+function checkCoverage(folder: string): Counts {
+  const report = join(folder, "lcov.info");
+  const share = covered(existsSync(report) ? readFileSync(report, "utf8") : "", /(^|\/)src\/(broker\/|wire\.ts$)/);
+  const enough = share >= coveredMin;
+  console.log(
+    `lines of the broker that its tests ran … ${enough ? "ok" : "FAILED"}, ${(share * 100).toFixed(1)} % (at least ${coveredMin * 100} %)`,
+  );
+  return { passed: 0, failed: enough ? 0 : 1 };
+}
+
 function steps(scratch: string): Step[] {
   const tool = (name: string) => join(root, "node_modules/.bin", name);
   return [
@@ -80,7 +104,10 @@ function steps(scratch: string): Step[] {
     { name: "types", command: [tool("tsc"), "--noEmit"] },
     { name: "lint and format", command: [tool("biome"), "check", "--error-on-warnings", "."] },
     { name: "dead code", command: [tool("knip"), "--no-progress"] },
-    { name: "tests", command: [process.execPath, "test", "--randomize", "--only-failures"] },
+    {
+      name: "tests",
+      command: [process.execPath, "test", "--randomize", "--only-failures", "--coverage-reporter=lcov", `--coverage-dir=${scratch}`],
+    },
     strangeTests(scratch),
     ...(process.argv.includes("--ci") ? longRuns() : []),
   ];
@@ -88,12 +115,13 @@ function steps(scratch: string): Step[] {
 
 const scratch = mkdtempSync(join(tmpdir(), "renn-check-"));
 const total: Counts = { passed: 0, failed: 0 };
+const add = (counts: Counts): void => {
+  total.passed += counts.passed;
+  total.failed += counts.failed;
+};
 try {
-  for (const step of steps(scratch)) {
-    const counts = await run(step);
-    total.passed += counts.passed;
-    total.failed += counts.failed;
-  }
+  for (const step of steps(scratch)) add(await run(step));
+  add(checkCoverage(scratch));
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }
