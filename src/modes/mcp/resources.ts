@@ -97,7 +97,7 @@ export class Subscriptions {
   private reopen(peer: Peer): void {
     this.opening = null;
     setTimeout(() => {
-      if (!this.uris.size || this.opening) return;
+      if (!this.uris.size || this.opening !== null) return;
       this.opening = this.watch(peer, false);
       this.opening.then(
         () => this.mark([...this.uris]),
