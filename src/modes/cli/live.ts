@@ -10,6 +10,7 @@ import { fitColumns } from "./style.ts";
 export async function liveMissing(options: Common, ask: { threadId: number; messageId?: number }): Promise<{ end: () => void } | null> {
   if (!isatty(2)) return null;
   const begun = performance.now();
+  const fields = { threadId: ask.threadId, ...(ask.messageId === undefined ? {} : { messageId: ask.messageId }) };
   let matrix: Result<"collect"> | null = null;
   let ended = false;
   const draw = () => {
@@ -20,7 +21,7 @@ export async function liveMissing(options: Common, ask: { threadId: number; mess
   const watcher = await act(options, { onEvent: () => void refresh() });
   const refresh = async () => {
     try {
-      matrix = await watcher.client.call("collect", ask);
+      matrix = await watcher.client.call("collect", fields);
       draw();
     } catch {
       // The line is only a comfort; the wait itself tells what goes wrong.

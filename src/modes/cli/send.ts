@@ -61,28 +61,20 @@ async function send(words: string[], options: SendOptions & Common): Promise<voi
     body: await bodyText(body),
     ...(options.mode === undefined ? {} : { mode: modeOption(options.mode) }),
     ...(options.ref ? { references: options.ref } : {}),
-    ...(options.key === undefined ? {} : { key: options.key }),
+    key: options.key ?? crypto.randomUUID(),
   };
   const until = options.wait === undefined ? null : untilOption(options.wait);
   const timeoutMs = timeoutOption(options.timeout);
-  await withBus(options, async (me) => {
-    const sent = await me.client.call("send", fields);
-    if (until) return sendAndWait(options, sent, until, timeoutMs, me);
-    if (options.json) return printJson(sent);
-    await showSent(me.handle, sent);
-    await hint(`Next: renn wait ${sent.threadId} · renn collect ${sent.threadId} · renn why ${sent.messageId}`);
-  });
+  const { sent, handle } = await withBus(options, async (me) => ({ sent: await me.client.call("send", fields), handle: me.handle }));
+  if (until) return sendAndWait(options, handle, sent, until, timeoutMs);
+  if (options.json) return printJson(sent);
+  await showSent(handle, sent);
+  await hint(`Next: renn wait ${sent.threadId} · renn collect ${sent.threadId} · renn why ${sent.messageId}`);
 }
 
-async function sendAndWait(
-  options: Common,
-  sent: Result<"send">,
-  until: Until,
-  timeoutMs: number,
-  me: Parameters<typeof waitAndShow>[0],
-): Promise<void> {
-  if (!options.json) await showSent(me.handle, sent);
-  const result = await waitAndShow(me, options, { threadId: sent.threadId, messageId: sent.messageId, until, timeoutMs });
+async function sendAndWait(options: Common, handle: string, sent: Result<"send">, until: Until, timeoutMs: number): Promise<void> {
+  if (!options.json) await showSent(handle, sent);
+  const result = await waitAndShow(options, { threadId: sent.threadId, messageId: sent.messageId, until, timeoutMs });
   if (options.json) await printJson({ ...sent, wait: result });
   waitStatus(result);
 }
@@ -117,7 +109,7 @@ async function reply(id: string, word: string | undefined, options: ReplyOptions
     body: await bodyText(body),
     ...(verdict ? { verdict } : {}),
     ...(options.ref ? { references: options.ref } : {}),
-    ...(options.key === undefined ? {} : { key: options.key }),
+    key: options.key ?? crypto.randomUUID(),
   };
   await withBus(options, async (me) => {
     const sent = await me.client.call("reply", fields);

@@ -105,7 +105,7 @@ async function follow(fields: Fields<"thread">, options: Common): Promise<void> 
         news = Promise.withResolvers<void>();
       }
     },
-    { onEvent, onClose: closed.resolve },
+    { onEvent, onClose: closed.resolve, once: true },
   );
 }
 

@@ -61,24 +61,24 @@ async function wait(id: string, options: { any?: boolean; message?: string; time
     timeoutMs: timeoutOption(options.timeout),
     ...(options.message === undefined ? {} : { messageId: idNumber(options.message, "--message") }),
   };
-  await withBus(options, async (me) => {
-    const result = await waitAndShow(me, options, what);
-    if (options.json) await printJson(result);
-    waitStatus(result);
-  });
+  const result = await waitAndShow(options, what);
+  if (options.json) await printJson(result);
+  waitStatus(result);
 }
 
 /** Waits; on a terminal it shows meanwhile who is missing, and prints the replies where no JSON is wanted. */
-export async function waitAndShow(me: Acting, options: Common, what: WaitFor): Promise<WaitResult> {
-  const live = options.json ? null : await liveMissing(options, what);
-  try {
-    const result = await waitLong(me, what);
-    live?.end();
-    if (!options.json) await showWait(result);
-    return result;
-  } finally {
-    live?.end();
-  }
+export async function waitAndShow(options: Common, what: WaitFor): Promise<WaitResult> {
+  const deadline = performance.now() + what.timeoutMs;
+  const result = await withBus(options, async (me) => {
+    const live = options.json ? null : await liveMissing(options, what);
+    try {
+      return await waitLong(me, what, deadline);
+    } finally {
+      live?.end();
+    }
+  });
+  if (!options.json) await showWait(result);
+  return result;
 }
 
 /** Ends the command with status 4 where the condition did not come to hold. */
@@ -87,8 +87,7 @@ export function waitStatus(result: WaitResult): void {
 }
 
 /** A wait of any length: the broker's own end at five minutes. Replies count as delivered only once they are here. */
-async function waitLong(me: Acting, what: WaitFor): Promise<WaitResult> {
-  const deadline = performance.now() + what.timeoutMs;
+async function waitLong(me: Acting, what: WaitFor, deadline: number): Promise<WaitResult> {
   const replies = new Map<number, WaitResult["replies"][number]>();
   for (;;) {
     const left = Math.max(0, Math.min(deadline - performance.now(), defaultLimits.waitMaxMs));
