@@ -77,7 +77,7 @@ function newProgram(): Command {
     .option("--owner", "act as the owner, also inside a session")
     .version(version, "-V, --version", "print the version")
     .helpOption("-h, --help", "print help")
-    .helpCommand(new Command("help").argument("[command]").description("print help for a command").helpGroup("Setup and upkeep:"))
+    .addHelpCommand(new Command("help").argument("[command]").description("print help for a command").helpGroup("Setup and upkeep:"))
     .configureHelp({ showGlobalOptions: true, helpWidth: Math.min(terminalWidth(), 100) })
     .configureOutput({ outputError: (text) => warn(text.replace(/^error: /, "").replace(/\s*\n\s*/g, " ")) })
     .addHelpText("after", helpEnd)
