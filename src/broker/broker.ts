@@ -1,0 +1,336 @@
+// The broker itself: connections, turns, time. Synchronous from end to end; the server (or a test) brings lines in and carries answers out.
+//
+// A turn takes what is ready, round robin over connections, in one transaction; only after its commit do answers and pushes leave.
+import { authDeadlineMs, type ClientName } from "../protocol/constants.ts";
+import { errorLine } from "../protocol/frames.ts";
+import { type Bus, type BusOptions, type Conn, due, type QueuedLine, type Session, type Sink } from "./bus.ts";
+import { takeBack } from "./delivery.ts";
+import { handleLine, isDurable, type Line, readLine } from "./dispatch.ts";
+import { unbind } from "./identity.ts";
+import { keepHouse, newHouse, wakeHouse } from "./housekeeping.ts";
+import { load } from "./load.ts";
+import { sendNews } from "./news.ts";
+import type { NativeOutcome } from "./ports.ts";
+import { tellPresence } from "./presence.ts";
+import { checkProofs } from "./proof.ts";
+import { checkSessions } from "./sessions.ts";
+import { cancelWait, checkWaits, expireWaits } from "./waits.ts";
+import { newWindows } from "./windows.ts";
+
+/** Lines handled in one turn at the most, so that no connection waits long behind others. */
+const turnLinesMax = 1024;
+/** A connection that has this much unsent is not read from; with this much of events it is dropped (semantics §2). */
+const unsentPauseBytes = 4 * 1_048_576;
+const unsentDropBytes = 8 * 1_048_576;
+/** When a tick that failed is tried again. */
+const retryMs = 1_000;
+
+/** The one object a server needs: open, line, close, turn, tick. */
+export class Broker {
+  readonly bus: Bus;
+  private readonly ready = new Set<Conn>();
+  private steps: (() => void)[] = [];
+  private readonly leaving = new Set<Conn>();
+  private nextConn = 1;
+  /** Called when something wants a turn; the server schedules one. */
+  wake: () => void = () => {};
+
+  constructor(options: BusOptions) {
+    const bus: Bus = {
+      ...options,
+      now: options.system.now(),
+      mono: options.system.monotonic(),
+      boot: options.system.bootId(),
+      startedAt: options.system.now(),
+      conns: new Set(),
+      peers: new Map(),
+      byHandle: new Map(),
+      aliases: new Map(),
+      owner: undefined as never,
+      sessions: new Map(),
+      byHost: new Map(),
+      groups: new Map(),
+      threads: new Map(),
+      waits: new Map(),
+      handouts: new Set(),
+      news: new Map(),
+      watchers: new Set(),
+      present: new Set(),
+      seen: new Set(),
+      windows: newWindows(),
+      port: new Map<ClientName, (typeof options.ports)[number]>(options.ports.map((port) => [port.client, port])),
+      nextListenOrder: 0,
+      dueAt: Number.POSITIVE_INFINITY,
+      nextHostCheckAt: Number.POSITIVE_INFINITY,
+      nextProofAt: Number.POSITIVE_INFINITY,
+      steps: [],
+      out: [],
+      after: [],
+      counts: { requests: 0, commits: 0, timings: new Float64Array(1024), timingAt: 0 },
+      house: newHouse(),
+      nextMessageId: 1,
+      nextThreadId: 1,
+      later: (step) => {
+        this.steps.push(step);
+        this.wake();
+      },
+      nativeReport: (session, ids, outcome) => bus.later(() => this.nativeOutcome(session, ids, outcome)),
+    };
+    this.bus = bus;
+    if (!this.inTurn(true, () => load(bus))) throw new Error("the store could not be read; the log has the cause");
+  }
+
+  /** A new connection. */
+  open(sink: Sink): Conn {
+    const conn: Conn = {
+      id: this.nextConn++,
+      sink,
+      authed: false,
+      authDeadline: this.bus.system.monotonic() + authDeadlineMs,
+      peer: null,
+      via: null,
+      kind: null,
+      listening: false,
+      listenOrder: 0,
+      boundAt: 0,
+      version: null,
+      watching: null,
+      tree: null,
+      lines: [],
+      wait: null,
+      handouts: new Set(),
+      halfClosed: false,
+      closing: false,
+      closed: false,
+    };
+    this.bus.conns.add(conn);
+    due(this.bus, conn.authDeadline);
+    return conn;
+  }
+
+  /** A line has come; it is handled in a later turn. The bytes must not change any more. */
+  line(conn: Conn, line: QueuedLine): void {
+    if (conn.closed || conn.closing) return;
+    conn.lines.push(line);
+    this.ready.add(conn);
+    this.wake();
+  }
+
+  /** The other side will send no more; answers still reach it. */
+  halfClose(conn: Conn): void {
+    conn.halfClosed = true;
+    this.endIfDone(conn);
+  }
+
+  /** The connection is gone. */
+  close(conn: Conn): void {
+    if (conn.closed) return;
+    conn.closed = true;
+    conn.lines = [];
+    this.ready.delete(conn);
+    this.bus.conns.delete(conn);
+    this.bus.watchers.delete(conn);
+    this.leave(conn);
+  }
+
+  /** Takes a closed connection from its peer. Where the store cannot take it now, it is tried again at the next tick. */
+  private leave(conn: Conn): void {
+    if (!conn.peer) return;
+    const done = this.inTurn(false, () => {
+      if (conn.wait) cancelWait(this.bus, conn.wait);
+      unbind(this.bus, conn);
+    });
+    if (done) this.leaving.delete(conn);
+    else this.leaving.add(conn);
+  }
+
+  /** Whether lines are waiting for a turn. */
+  get busy(): boolean {
+    return this.steps.length > 0 || [...this.ready].some((conn) => this.mayRead(conn));
+  }
+
+  private mayRead(conn: Conn): boolean {
+    return !conn.wait && !conn.closing && conn.lines.length > 0 && conn.sink.pending() < unsentPauseBytes;
+  }
+
+  /** Handles what is ready: round robin, one transaction. Call again while `busy`. */
+  turn(): void {
+    const steps = this.steps.splice(0);
+    if (steps.length) this.inTurn(false, () => steps.forEach((step) => step()));
+    const lines = this.takeLines();
+    if (!lines.length) return;
+    if (!this.inTurn(lines.some(isDurable), () => this.handleAll(lines)))
+      for (const line of lines) if (!this.inTurn(isDurable(line), () => this.handleAll([line]))) this.answerInternal(line);
+    for (const conn of this.bus.conns) if (conn.halfClosed) this.endIfDone(conn);
+    wakeHouse(this.bus);
+  }
+
+  /** Round robin over connections. What follows a wait, an auth or a line that closes depends on how that ends: it waits for the next turn. */
+  private takeLines(): Line[] {
+    const lines: Line[] = [];
+    let readable = [...this.ready].filter((conn) => this.mayRead(conn));
+    while (readable.length && lines.length < turnLinesMax) {
+      const next: Conn[] = [];
+      for (const conn of readable) {
+        const line = readLine(conn, conn.lines.shift() as QueuedLine);
+        lines.push(line);
+        if (!conn.lines.length) this.ready.delete(conn);
+        else if (line.request?.type !== "wait" && line.request?.type !== "auth" && !line.tooLong) next.push(conn);
+        if (lines.length >= turnLinesMax) break;
+      }
+      readable = next;
+    }
+    return lines;
+  }
+
+  private handleAll(lines: readonly Line[]): void {
+    const { counts, system } = this.bus;
+    for (const line of lines) {
+      const from = system.monotonic();
+      handleLine(this.bus, line);
+      counts.requests++;
+      counts.timings[counts.timingAt++ % counts.timings.length] = (system.monotonic() - from) * 1000;
+    }
+  }
+
+  private answerInternal(line: Line): void {
+    const id = line.request?.id ?? null;
+    line.conn.sink.write(errorLine(id, "internal", "the broker could not do it, and stored nothing of it; broker.log has the cause"));
+  }
+
+  /**
+   * Runs a step in a transaction of its own. On any failure everything is taken back, memory included, and it answers false;
+   * SQLITE_FULL and the like have then rolled back by themselves.
+   */
+  private inTurn(durable: boolean, step: () => void): boolean {
+    const { bus } = this;
+    bus.now = bus.system.now();
+    bus.mono = bus.system.monotonic();
+    try {
+      bus.store.begin(durable);
+      step();
+      // An error inside SQLite may have ended the transaction while the handler went on.
+      if (!bus.store.inTransaction) throw new Error("the transaction ended by itself");
+      bus.store.commit();
+      bus.counts.commits++;
+    } catch (error) {
+      this.takeBackTurn(error);
+      return false;
+    }
+    bus.steps.length = 0;
+    this.flush();
+    return true;
+  }
+
+  private takeBackTurn(error: unknown): void {
+    const { bus } = this;
+    bus.log("error", "turn-failed", { error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+    try {
+      bus.store.rollback();
+    } catch (again) {
+      bus.log("error", "rollback-failed", { error: String(again) });
+    }
+    for (const undo of bus.steps.splice(0).reverse()) undo();
+    bus.threads.clear();
+    bus.out.length = 0;
+    bus.after.length = 0;
+  }
+
+  private flush(): void {
+    const { bus } = this;
+    const out = bus.out;
+    bus.out = [];
+    for (const { conn, line, taken, event } of out) {
+      if (conn.closed) continue;
+      if (event && conn.sink.pending() + line.length > unsentDropBytes) {
+        bus.log("warn", "slow-reader-dropped", { conn: conn.id });
+        conn.sink.end();
+        continue;
+      }
+      conn.sink.write(line, taken);
+    }
+    for (const { conn } of out) if (conn.closing) conn.sink.end();
+    for (const step of bus.after.splice(0)) step();
+  }
+
+  /** Ends a half-closed connection once nothing is left to answer. */
+  private endIfDone(conn: Conn): void {
+    if (conn.halfClosed && !conn.closed && !conn.lines.length && !conn.wait) conn.sink.end();
+  }
+
+  /** A native channel's word about a push: held messages wait for the user, the rest falls back to hooks. */
+  private nativeOutcome(session: Session, ids: readonly number[], outcome: NativeOutcome): void {
+    const { bus } = this;
+    for (const id of ids) {
+      const handout = session.peer.handouts.get(id);
+      if (!handout || handout.channel !== "native") continue;
+      if (outcome.kind === "held") handout.held = true;
+      else takeBack(bus, handout, outcome.kind === "refused" ? "refused" : "failed", true);
+    }
+    if (outcome.kind !== "held") session.nativeOff = true;
+  }
+
+  /** Does all that time causes. Returns the monotonic time of the next deadline, or Infinity. */
+  tick(): number {
+    const { bus } = this;
+    bus.mono = bus.system.monotonic();
+    let next = Number.POSITIVE_INFINITY;
+    for (const conn of [...this.leaving]) this.leave(conn);
+    const done = this.inTurn(false, () => {
+      next = Math.min(checkSessions(bus), expireWaits(bus), checkProofs(bus), sendNews(bus), this.checkGrace(), keepHouse(bus));
+    });
+    next = Math.min(next, this.checkAuth(), done && !this.leaving.size ? next : bus.mono + retryMs);
+    bus.dueAt = next;
+    for (const conn of bus.conns) if (conn.halfClosed) this.endIfDone(conn);
+    if (this.busy) this.wake();
+    return next;
+  }
+
+  /** Peers whose last connection closed a few seconds ago are offline now. */
+  private checkGrace(): number {
+    const { bus } = this;
+    let next = Number.POSITIVE_INFINITY;
+    let left = false;
+    for (const peer of [...bus.present]) {
+      if (peer.graceUntil > bus.mono) next = Math.min(next, peer.graceUntil);
+      else if (peer.graceUntil > 0) {
+        peer.graceUntil = 0;
+        tellPresence(bus, peer);
+        left = true;
+      }
+    }
+    if (left) checkWaits(bus);
+    return next;
+  }
+
+  private checkAuth(): number {
+    const { bus } = this;
+    let next = Number.POSITIVE_INFINITY;
+    for (const conn of bus.conns) {
+      if (conn.authed || conn.closing) continue;
+      if (conn.authDeadline <= bus.mono) {
+        conn.closing = true;
+        conn.sink.end();
+      } else next = Math.min(next, conn.authDeadline);
+    }
+    return next;
+  }
+
+  /** The end: open waits hear `broker_closed`, what was seen is written, the store is closed. */
+  stop(): void {
+    const { bus } = this;
+    while (this.busy) this.turn();
+    for (const waits of [...bus.waits.values()])
+      for (const wait of [...waits]) wait.conn.sink.write(errorLine(wait.requestId, "broker_closed", "the broker is stopping; ask the next one again"));
+    this.inTurn(true, () => {
+      for (const peer of bus.seen) bus.store.setSeen(peer.id, peer.lastSeenAt);
+    });
+    try {
+      bus.store.checkpoint();
+    } catch (error) {
+      bus.log("warn", "checkpoint-failed", { error: String(error) });
+    }
+    bus.store.close();
+  }
+}
+

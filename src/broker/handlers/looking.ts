@@ -1,0 +1,201 @@
+// Looking at the bus: status, threads, search, export, watch, why, stats, whoami. All but status are renn's own (docs/protocol.md, additions).
+import { answerBytesMax, attemptsMax, type ClientName } from "../../protocol/constants.ts";
+import { ProtocolError } from "../../protocol/errors.ts";
+import type { Attempt, Fields, PeerRecord, Result } from "../../protocol/schemas.ts";
+import { type Bus, type Conn, type Peer, portOf, set } from "../bus.ts";
+import { unreadOf } from "../delivery.ts";
+import { peeks } from "../identity.ts";
+import { handleOf, modeWord, ownState, stateWord, summaryOf } from "../messages.ts";
+import { needPeer } from "../peers.ts";
+import { isHere, presenceOf, reachOf } from "../presence.ts";
+import type { DeliveryRow, FullMessageRow } from "../store/rows.ts";
+import { threadFacts } from "../threads.ts";
+
+/** The request `status`. */
+export function status(bus: Bus, f: Fields<"status">): Result<"status"> {
+  const peers = f.live ? [...new Set([bus.owner, ...bus.present])].filter((p) => isHere(bus, p)) : [...bus.peers.values()];
+  return { now: bus.now, peers: peers.map((peer) => peerRecord(bus, peer)) };
+}
+
+function peerRecord(bus: Bus, peer: Peer): PeerRecord {
+  const { handle, display, role, client, cwd, owner, lastSeenAt, version } = peer;
+  return { handle, display, role, client, cwd, presence: presenceOf(bus, peer), owner, unread: unreadOf(bus, peer), lastSeenAt, version };
+}
+
+/** The request `threads`. */
+export function threads(bus: Bus, _conn: Conn, caller: Peer, f: Fields<"threads">): Result<"threads"> {
+  const limit = f.limit ?? 20;
+  const unread = new Map<number, number>();
+  for (const row of bus.store.unread(caller.id)) unread.set(row.thread_id, (unread.get(row.thread_id) ?? 0) + 1);
+  const rows = f.handle === undefined ? bus.store.recentThreads(limit) : bus.store.recentThreadsOf(needPeer(bus, f.handle).id, limit);
+  rows.sort((a, b) => b.latest_message_id - a.latest_message_id);
+  return {
+    threads: rows.flatMap((row) => {
+      const first = bus.store.messageBySeq(row.id, 1);
+      const last = bus.store.message(row.latest_message_id);
+      if (!first || !last) return [];
+      return {
+        threadId: row.id,
+        latestSeq: row.latest_seq,
+        lastAt: last.at,
+        openedBy: handleOf(bus, first.sender_id),
+        from: handleOf(bus, last.sender_id),
+        firstLine: first.first_line,
+        lastLine: last.first_line,
+        participants: (threadFacts(bus, row.id)?.participants ?? []).map((p) => p.handle),
+        unread: unread.get(row.id) ?? 0,
+      };
+    }),
+  };
+}
+
+/** Full-text search is filled so many messages at a time, so that no step holds the bus up. */
+export const searchStep = 2000;
+
+/** The request `search`. What was sent a moment ago is found too: the index is filled first. */
+export function search(bus: Bus, _conn: Conn, caller: Peer, f: Fields<"search">): Result<"search"> {
+  while (bus.store.fillSearch(searchStep) === searchStep);
+  // Each word as a quoted string: nothing of the text is taken as query syntax.
+  const words = f.text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
+  if (!words.length) throw new ProtocolError("bad_request", "text: needs at least one word of letters or digits");
+  const match = words.map((word) => `"${word.replaceAll('"', '""')}"`).join(" ");
+  const rows = bus.store.search(match, f.threadId ?? null, f.limit ?? 20);
+  return { results: rows.map((row) => ({ ...summaryOf(bus, row, ownState(bus, row, caller)), snippet: row.snippet })) };
+}
+
+const exportStep = 500;
+
+/** The request `export`. */
+export function exportMessages(bus: Bus, _conn: Conn, _caller: Peer, f: Fields<"export">): Result<"export"> {
+  if (f.threadId !== undefined && !threadFacts(bus, f.threadId)) throw new ProtocolError("unknown_thread", `there is no thread ${f.threadId}`);
+  const messages: Result<"export">["messages"] = [];
+  let bytes = 0;
+  let after = f.sinceId ?? 0;
+  for (;;) {
+    const rows = f.threadId === undefined ? bus.store.messagesAfter(after, exportStep) : bus.store.threadMessagesAfter(f.threadId, after, exportStep);
+    for (const row of rows) {
+      const message = exported(bus, row);
+      bytes += Buffer.byteLength(JSON.stringify(message)) + 1;
+      if (messages.length && bytes > answerBytesMax - 65_536) return { messages, more: true, nextId: row.id };
+      messages.push(message);
+      after = row.id;
+    }
+    if (rows.length < exportStep) return { messages };
+  }
+}
+
+function exported(bus: Bus, row: FullMessageRow): Result<"export">["messages"][number] {
+  const deliveries = bus.store.deliveries(row.id).map((d) => ({ handle: handleOf(bus, d.peer_id), state: stateWord(d.state), mode: modeWord(d.mode) }));
+  return { ...summaryOf(bus, row, null, row.body), deliveries };
+}
+
+/** The request `watch`. */
+export function watch(bus: Bus, conn: Conn, _caller: Peer, f: Fields<"watch">): Record<string, never> {
+  if (f.threadId !== undefined && !threadFacts(bus, f.threadId)) throw new ProtocolError("unknown_thread", `there is no thread ${f.threadId}`);
+  set(bus, conn, "watching", { threadId: f.threadId ?? null, peer: f.handle === undefined ? null : needPeer(bus, f.handle) });
+  bus.watchers.add(conn);
+  return {};
+}
+
+/** The request `whoami`. */
+export function whoami(bus: Bus, conn: Conn, caller: Peer): Result<"whoami"> {
+  return {
+    handle: caller.handle,
+    owner: caller.owner,
+    via: conn.via?.handle ?? null,
+    display: caller.display,
+    role: caller.role,
+    client: caller.client,
+    cwd: caller.cwd,
+    presence: presenceOf(bus, caller),
+    reach: reachOf(bus, caller),
+    pinned: caller.session?.pinned ?? false,
+    peek: peeks(bus, conn),
+    groups: [...caller.groups].map((g) => g.name),
+    unread: unreadOf(bus, caller),
+    muted: mutedOf(bus, caller),
+  };
+}
+
+/** Whom a peer has muted, and until when. */
+export function mutedOf(bus: Bus, peer: Peer): Result<"mute">["muted"] {
+  return bus.store
+    .mutes(peer.id)
+    .filter((m) => m.until_at > bus.now)
+    .map((m) => ({ handle: m.muted_id === 0 ? null : handleOf(bus, m.muted_id), until: m.until_at }));
+}
+
+/** The request `why`. */
+export function why(bus: Bus, _conn: Conn, _caller: Peer, f: Fields<"why">): Result<"why"> {
+  const row = bus.store.message(f.messageId);
+  if (!row) throw new ProtocolError("unknown_message", `there is no message ${f.messageId}`);
+  const only = f.handle === undefined ? null : needPeer(bus, f.handle);
+  const deliveries = bus.store.deliveries(row.id).filter((d) => !only || d.peer_id === only.id);
+  if (only && !deliveries.length) throw new ProtocolError("unknown_message", `message ${f.messageId} was not sent to ${only.handle}`);
+  return {
+    messageId: row.id,
+    threadId: row.thread_id,
+    from: handleOf(bus, row.sender_id),
+    at: row.at,
+    deliveries: deliveries.map((d) => whyOne(bus, d)),
+  };
+}
+
+function whyOne(bus: Bus, d: DeliveryRow): Result<"why">["deliveries"][number] {
+  const peer = bus.peers.get(d.peer_id);
+  const attempts = (JSON.parse(`[${d.history ?? ""}]`) as [Attempt["channel"], number, Attempt["outcome"], number][]).map(
+    ([channel, at, outcome, endedAt]): Attempt => ({ channel, at, outcome, endedAt }),
+  );
+  const open = peer?.handouts.get(d.message_id);
+  if (open) attempts.push({ channel: open.channel, at: open.at, outcome: open.held && open.channel === "native" ? "held" : "open", endedAt: null });
+  return {
+    handle: handleOf(bus, d.peer_id),
+    state: stateWord(d.state),
+    since: d.state_at,
+    mode: modeWord(d.mode),
+    presence: peer ? presenceOf(bus, peer) : "offline",
+    reach: peer ? reachOf(bus, peer) : "when-back",
+    client: peer ? ((peer.session?.client ?? peer.client) as ClientName | null) : null,
+    attempts,
+    best: peer ? portOf(bus, peer).best : "the peer is gone",
+    advice: peer ? adviceFor(bus, d, peer) : "nobody has this handle any more",
+  };
+}
+
+/** What a person can do now. */
+function adviceFor(bus: Bus, d: DeliveryRow, peer: Peer): string {
+  const open = peer.handouts.get(d.message_id);
+  if (d.state >= 2) return d.state === 2 ? "nothing: it is there; the answer is up to the recipient" : "nothing: it is done";
+  if (open?.held && open.channel === "native") return `answer the question that ${peer.handle}'s CLI shows about a message from another session`;
+  if (d.state === 1) return "wait: it was handed over and its proof is still open";
+  if (d.attempts >= attemptsMax) return `it was handed over ${d.attempts} times without proof; ${peer.handle} finds it with: renn inbox, renn read ${d.message_id}`;
+  if (d.mode === 2) return `it was sent (or is muted) as silent: ${peer.handle} finds it in its inbox`;
+  if (!isHere(bus, peer)) return `start or resume the session of ${peer.handle}; it comes at its first turn`;
+  return `type anything in the session of ${peer.handle}: it comes with the next prompt or tool call`;
+}
+
+/** The request `stats`. */
+export function stats(bus: Bus): Result<"stats"> {
+  const states = new Map(bus.store.unreadByState().map((row) => [row.state, row.n]));
+  const timings = bus.counts.timings.slice(0, Math.min(bus.counts.timingAt, bus.counts.timings.length)).sort();
+  const at = (share: number) => Math.round(timings[Math.min(timings.length - 1, Math.floor(timings.length * share))] ?? 0);
+  return {
+    version: bus.version,
+    pid: process.pid,
+    startedAt: bus.startedAt,
+    connections: bus.conns.size,
+    sessions: bus.sessions.size,
+    listeners: [...bus.conns].filter((c) => c.listening).length,
+    waits: [...bus.waits.values()].reduce((n, waits) => n + waits.size, 0),
+    handedOver: bus.handouts.size,
+    unreadByState: { queued: states.get(0) ?? 0, sent: states.get(1) ?? 0, delivered: states.get(2) ?? 0 },
+    oldestQueuedAt: bus.store.oldestQueuedAt(),
+    messages: bus.nextMessageId - 1,
+    requests: bus.counts.requests,
+    commits: bus.counts.commits,
+    handlingP50Us: at(0.5),
+    handlingP99Us: at(0.99),
+    memoryBytes: process.memoryUsage.rss(),
+  };
+}
+

@@ -1,0 +1,164 @@
+// Reading and confirming: delivered, ack, read, inbox, thread, collect (semantics §7, §9).
+import { answerBytesMax } from "../../protocol/constants.ts";
+import { ProtocolError } from "../../protocol/errors.ts";
+import type { Fields, Result, Summary } from "../../protocol/schemas.ts";
+import type { Bus, Conn, Peer } from "../bus.ts";
+import { advance, unreadOf } from "../delivery.ts";
+import { handleOf, matrixOf, ownState, summaryOf } from "../messages.ts";
+import { peeks } from "../identity.ts";
+import type { MessageRow } from "../store/rows.ts";
+import { threadFacts } from "../threads.ts";
+import { askOf } from "../waits.ts";
+
+const inboxThreadsMax = 50;
+
+/** The caller's deliveries, or nothing moves at all. */
+function ownDeliveries(bus: Bus, peer: Peer, ids: readonly number[]): void {
+  for (const id of ids)
+    if (!bus.store.delivery(id, peer.id)) throw new ProtocolError("unknown_message", `message ${id} is no delivery of ${peer.handle}; nothing was changed`);
+}
+
+/** Moves the caller's deliveries, and those of the session through which the owner speaks. */
+function advanceOwn(bus: Bus, conn: Conn, peer: Peer, id: number, to: "delivered" | "acknowledged", outcome: "confirmed" | "read"): void {
+  advance(bus, id, peer, to, outcome);
+  if (conn.via) advance(bus, id, conn.via, to, outcome);
+}
+
+/** The request `delivered`. */
+export function delivered(bus: Bus, _conn: Conn, peer: Peer, f: Fields<"delivered">): Result<"delivered"> {
+  ownDeliveries(bus, peer, f.ids);
+  for (const id of f.ids) advance(bus, id, peer, "delivered", "confirmed");
+  return { delivered: [...new Set(f.ids)] };
+}
+
+/** The request `ack`. */
+export function ack(bus: Bus, conn: Conn, peer: Peer, f: Fields<"ack">): Result<"ack"> {
+  ownDeliveries(bus, peer, f.ids);
+  for (const id of f.ids) advanceOwn(bus, conn, peer, id, "acknowledged", "confirmed");
+  return { acknowledged: [...new Set(f.ids)] };
+}
+
+/** Gathers summaries until an answer is full. */
+class Page {
+  readonly messages: Summary[] = [];
+  private bytes = 0;
+  /** False when the answer is full and the message was left out. The first always goes in. */
+  add(message: Summary): boolean {
+    // An upper bound of its JSON in UTF-8: six bytes an escaped unit, three a plain one; measured exactly only when it gets near the limit.
+    const rough = (message.body?.length ?? 0) * 6 + 4096;
+    const bytes = this.bytes + rough > answerBytesMax / 2 ? Buffer.byteLength(JSON.stringify(message)) + 1 : rough;
+    if (this.messages.length && this.bytes + bytes > answerBytesMax - 65_536) return false;
+    this.bytes += bytes;
+    this.messages.push(message);
+    return true;
+  }
+}
+
+/** The request `read`: any message in full; only the caller's own deliveries move, and not for one who only looks. */
+export function read(bus: Bus, conn: Conn, peer: Peer, f: Fields<"read">): Result<"read"> {
+  const rows = f.ids.map((id) => {
+    const row = bus.store.fullMessage(id);
+    if (!row) throw new ProtocolError("unknown_message", `there is no message ${id}; nothing was changed`);
+    return row;
+  });
+  const page = new Page();
+  const moves = !peeks(bus, conn);
+  for (const row of rows) {
+    if (moves) advanceOwn(bus, conn, peer, row.id, "delivered", "read");
+    if (!page.add(summaryOf(bus, row, ownState(bus, row, peer), row.body))) return { messages: page.messages, more: true, nextId: row.id };
+  }
+  return { messages: page.messages };
+}
+
+/** The request `inbox`. */
+export function inbox(bus: Bus, _conn: Conn, peer: Peer, f: Fields<"inbox">): Result<"inbox"> {
+  const unread = new Map<number, (MessageRow & { state: number })[]>();
+  for (const row of bus.store.unread(peer.id)) {
+    const list = unread.get(row.thread_id);
+    if (list) list.push(row);
+    else unread.set(row.thread_id, [row]);
+  }
+  const ids = new Set(unread.keys());
+  if (!f.unreadOnly) for (const id of recentThreadIds(bus, peer)) ids.add(id);
+  const facts = [...ids].flatMap((id) => {
+    const known = threadFacts(bus, id);
+    return known ? [{ id, known }] : [];
+  });
+  facts.sort((a, b) => b.known.latestMessageId - a.known.latestMessageId);
+  const page = new Page();
+  const threads: Result<"inbox">["threads"] = [];
+  for (const { id, known } of f.unreadOnly ? facts : facts.slice(0, inboxThreadsMax)) {
+    const latest = bus.store.message(known.latestMessageId);
+    if (!latest) continue;
+    const rows = unread.get(id) ?? [];
+    const messages = rows.map((row) => summaryOf(bus, row, row.state));
+    if (!messages.every((m) => page.add(m)))
+      return { handle: peer.handle, unreadTotal: unreadOf(bus, peer), threads, more: true, nextId: id };
+    threads.push({
+      threadId: id,
+      unread: rows.length,
+      latestSeq: known.latestSeq,
+      lastAt: latest.at,
+      from: handleOf(bus, latest.sender_id),
+      firstLine: latest.first_line,
+      messages,
+    });
+  }
+  return { handle: peer.handle, unreadTotal: unreadOf(bus, peer), threads };
+}
+
+/** Threads of the newest deliveries of a peer. A thread with very many deliveries in a row cannot make this walk far. */
+function recentThreadIds(bus: Bus, peer: Peer): Set<number> {
+  const ids = new Set<number>();
+  let before = Number.MAX_SAFE_INTEGER;
+  for (let step = 0; step < 20 && ids.size < inboxThreadsMax; step++) {
+    const rows = bus.store.recentDeliveries(peer.id, before, 200);
+    for (const row of rows) if (ids.size < inboxThreadsMax) ids.add(row.thread_id);
+    const last = rows.at(-1);
+    if (!last || rows.length < 200) break;
+    before = last.message_id;
+  }
+  return ids;
+}
+
+/** The request `thread`. */
+export function thread(bus: Bus, conn: Conn, peer: Peer, f: Fields<"thread">): Result<"thread"> {
+  const known = threadFacts(bus, f.threadId);
+  if (!known) throw new ProtocolError("unknown_thread", `there is no thread ${f.threadId}`);
+  const full = f.full === true || f.messageId !== undefined;
+  const moves = full && !peeks(bus, conn);
+  const page = new Page();
+  const answer = { threadId: f.threadId, latestSeq: known.latestSeq };
+  for (const row of threadRows(bus, f)) {
+    if (!page.add(summaryOf(bus, row, ownState(bus, row, peer), full ? bus.store.body(row.id) : undefined)))
+      return { ...answer, messages: page.messages, more: true, nextSeq: row.seq };
+    if (!moves) continue;
+    advanceOwn(bus, conn, peer, row.id, "delivered", "read");
+    const last = page.messages.at(-1);
+    const state = ownState(bus, row, peer);
+    if (last && state !== null) Object.assign(last, summaryOf(bus, row, state, last.body));
+  }
+  return { ...answer, messages: page.messages };
+}
+
+function threadRows(bus: Bus, f: Fields<"thread">): MessageRow[] {
+  const rows = bus.store.threadMessages(f.threadId, f.sinceSeq ?? 0);
+  if (f.messageId === undefined) return rows;
+  const { messageId } = f;
+  const row = bus.store.message(messageId);
+  if (!row) throw new ProtocolError("unknown_message", `there is no message ${messageId}`);
+  if (row.thread_id !== f.threadId) throw new ProtocolError("bad_request", `messageId: message ${messageId} is in thread ${row.thread_id}, not ${f.threadId}`);
+  return rows.filter((r) => r.id === messageId || r.reply_to === messageId);
+}
+
+/** The request `collect`. */
+export function collect(bus: Bus, _conn: Conn, _peer: Peer, f: Fields<"collect">): Result<"collect"> {
+  const ask = askOf(bus, f.threadId, f.messageId, null);
+  const recipients = matrixOf(bus, ask);
+  const verdictTally = { agree: 0, disagree: 0, info: 0, pending: 0 };
+  for (const row of recipients) {
+    if (row.verdict) verdictTally[row.verdict]++;
+    else if (row.replyMessageId === null) verdictTally.pending++;
+  }
+  return { threadId: f.threadId, askMessageId: ask.id, recipients, verdictTally };
+}

@@ -1,0 +1,237 @@
+// The requests send and reply: everything is checked before the first write (semantics §2 order of checks, §5, §6).
+import { dayMs, type DeliveryMode, verdicts } from "../../protocol/constants.ts";
+import { ProtocolError } from "../../protocol/errors.ts";
+import type { DeliveryRow as DeliveryView, Fields, Result } from "../../protocol/schemas.ts";
+import { codePoints, firstLine } from "../../protocol/text.ts";
+import { type Bus, type Conn, modeNumber, type Peer, set, tellWatchers } from "../bus.ts";
+import { advance, countUnread, pump, rememberHandout, stagePush, unreadOf } from "../delivery.ts";
+import { deliveryView, hasTools, recipientIds, summaryOf } from "../messages.ts";
+import { notify } from "../news.ts";
+import { markUsed } from "../peers.ts";
+import { isHere, newestListener } from "../presence.ts";
+import type { FullMessageRow, MessageRow } from "../store/rows.ts";
+import { joinThread, keepThread, threadFacts } from "../threads.ts";
+import { replyArrived, waitFor } from "../waits.ts";
+import { checkDuplicate, checkRate, countReply, countSend, duplicateKey, ownerSpoke } from "../windows.ts";
+import { resolveRecipients } from "./recipients.ts";
+
+const queued = 0;
+const sent = 1;
+
+type Draft = {
+  conn: Conn;
+  sender: Peer;
+  threadId: number | null;
+  recipients: { peer: Peer; mode: DeliveryMode }[];
+  /** Whose handles the message shows as `to`. */
+  body: string;
+  mode: DeliveryMode;
+  references: readonly string[];
+  replyTo: MessageRow | null;
+  verdict: number | null;
+  key: string | undefined;
+  hash: string;
+  duplicate: bigint;
+};
+
+/** The request `send`. */
+export function send(bus: Bus, conn: Conn, sender: Peer, f: Fields<"send">): Result<"send"> {
+  const body = cleanBody(f.body);
+  const thread = f.threadId === null ? null : threadFacts(bus, f.threadId);
+  if (f.threadId !== null && !thread) throw new ProtocolError("unknown_thread", `there is no thread ${f.threadId}`);
+  const to = typeof f.to === "string" ? [f.to] : f.to;
+  const found = resolveRecipients(bus, sender, conn.via, to);
+  const mode = f.mode ?? "push";
+  const hash = contentHash(["send", f.threadId, to, body, f.references ?? [], mode]);
+  const repeated = f.key === undefined ? null : repeatedMessage(bus, sender, f.key, hash);
+  if (repeated) return { ...sendResult(bus, repeated), repeated: true };
+  const duplicate = duplicateKey(["send", sender.id, f.threadId, ...found.all.map((p) => p.id).sort((a, b) => a - b), body]);
+  checkDuplicate(bus, duplicate);
+  checkRate(bus, sender);
+  checkThreadCap(bus, f.threadId, thread?.latestSeq ?? 0);
+  const skipped = overUnreadCap(bus, found);
+  const recipients = found.all.filter((p) => !skipped.includes(p)).map((peer) => ({ peer, mode: modeFor(bus, peer, sender, mode) }));
+  const draft: Draft = {
+    conn, sender, threadId: f.threadId, recipients, body, mode, references: f.references ?? [],
+    replyTo: null, verdict: null, key: f.key, hash, duplicate,
+  };
+  const stored = storeMessage(bus, draft);
+  if (sender.owner) ownerSpoke(bus, stored.row.thread_id);
+  const { row } = stored;
+  const result: Result<"send"> = { messageId: row.id, threadId: row.thread_id, seq: row.seq, via: conn.via?.handle ?? null, deliveries: stored.deliveries };
+  return skipped.length ? { ...result, skipped: skipped.map((p) => p.handle) } : result;
+}
+
+/** The request `reply`. */
+export function reply(bus: Bus, conn: Conn, sender: Peer, f: Fields<"reply">): Result<"reply"> {
+  const body = cleanBody(f.body);
+  const answered = bus.store.message(f.messageId);
+  if (!answered) throw new ProtocolError("unknown_message", `there is no message ${f.messageId}`);
+  const thread = threadFacts(bus, answered.thread_id);
+  if (!thread) throw new ProtocolError("unknown_message", `message ${f.messageId} has no thread any more`);
+  const hash = contentHash(["reply", f.messageId, body, f.verdict ?? null, f.references ?? []]);
+  const repeated = f.key === undefined ? null : repeatedMessage(bus, sender, f.key, hash);
+  if (repeated) return { ...sendResult(bus, repeated), repeated: true };
+  const duplicate = duplicateKey(["reply", sender.id, f.messageId, f.verdict ?? null, body]);
+  checkDuplicate(bus, duplicate);
+  checkRate(bus, sender);
+  checkThreadCap(bus, answered.thread_id, thread.latestSeq);
+  const woken = wokenBy(bus, answered, sender, thread.participants);
+  const others = thread.participants.filter((p) => p !== sender && p !== conn.via);
+  const author = bus.peers.get(answered.sender_id);
+  const pair = author && author !== sender && !sender.owner && !author.owner ? countReply(bus, answered.thread_id, sender, author) : null;
+  const wakeMode: DeliveryMode = pair?.throttled ? "notify" : (["push", "notify", "silent"] as const)[answered.mode] ?? "push";
+  const recipients = others.map((peer) => ({ peer, mode: modeFor(bus, peer, sender, woken.has(peer) ? wakeMode : "notify") }));
+  if (sender.owner) ownerSpoke(bus, answered.thread_id);
+  const verdict = f.verdict === undefined ? null : verdicts.indexOf(f.verdict) + 1;
+  const draft: Draft = {
+    conn, sender, threadId: answered.thread_id, recipients, body, mode: wakeMode, references: f.references ?? [],
+    replyTo: answered, verdict, key: f.key, hash, duplicate,
+  };
+  const { row, deliveries } = storeMessage(bus, draft);
+  settleReply(bus, conn, sender, answered, row);
+  if (pair?.tell && author) for (const who of [sender, author]) notify(bus, who, { kind: "throttled", threadId: row.thread_id, fromHandle: (who === sender ? author : sender).handle });
+  const result = { messageId: row.id, threadId: row.thread_id, seq: row.seq, via: conn.via?.handle ?? null, deliveries };
+  return pair?.throttled ? { ...result, throttled: true } : result;
+}
+
+/** Lone surrogates become U+FFFD. */
+function cleanBody(body: string): string {
+  return body.isWellFormed() ? body : body.toWellFormed();
+}
+
+function contentHash(parts: unknown): string {
+  return Bun.hash.wyhash(JSON.stringify(parts)).toString(36);
+}
+
+/** What the same key of the same peer stored within the day; the same key with other content is refused. */
+function repeatedMessage(bus: Bus, sender: Peer, key: string, hash: string): MessageRow | null {
+  const row = bus.store.byKey(sender.id, key, bus.now - dayMs);
+  if (!row) return null;
+  if (row.idem_hash === hash) return row;
+  throw new ProtocolError("bad_request", `key: ${JSON.stringify(key)} stands for message ${row.id} with other content`, { messageId: row.id });
+}
+
+function sendResult(bus: Bus, row: MessageRow): Result<"send"> {
+  const deliveries = bus.store.deliveries(row.id).flatMap((d) => {
+    const peer = bus.peers.get(d.peer_id);
+    return peer ? [deliveryView(bus, peer, d.state, d.mode)] : [];
+  });
+  const via = row.via === null ? null : (bus.peers.get(row.via)?.handle ?? null);
+  return { messageId: row.id, threadId: row.thread_id, seq: row.seq, via, deliveries };
+}
+
+function checkThreadCap(bus: Bus, threadId: number | null, latestSeq: number): void {
+  if (threadId !== null && latestSeq >= bus.limits.threadMessagesMax)
+    throw new ProtocolError("cap_thread", `thread ${threadId} holds ${latestSeq} messages, the most it may; send with threadId null to open another`);
+}
+
+/** Members of groups and @all whose inbox is full; refused when a named one is full or nobody is left. */
+function overUnreadCap(bus: Bus, found: { all: Peer[]; named: Set<Peer> }): Peer[] {
+  const full = found.all.filter((peer) => unreadOf(bus, peer) >= bus.limits.unreadMax);
+  const named = full.filter((peer) => found.named.has(peer));
+  const refused = named.length ? named : full.length === found.all.length ? full : [];
+  if (refused.length)
+    throw new ProtocolError("cap_inbox", `${refused.map((p) => p.handle).join(", ")} already has ${bus.limits.unreadMax} unread messages`, {
+      handles: refused.map((p) => p.handle),
+    });
+  return full;
+}
+
+/** Whom a reply wakes: the answered author and its via; a reply to one's own message wakes that message's recipients (semantics §6). */
+function wokenBy(bus: Bus, answered: MessageRow, sender: Peer, participants: readonly Peer[]): Set<Peer> {
+  if (bus.repliesToAll) return new Set(participants);
+  const ids = answered.sender_id === sender.id ? recipientIds(answered) : [answered.sender_id, ...(answered.via === null ? [] : [answered.via])];
+  return new Set(ids.flatMap((id) => bus.peers.get(id) ?? []));
+}
+
+/** A muted sender comes as silent; the owner cannot be muted. */
+function modeFor(bus: Bus, recipient: Peer, sender: Peer, mode: DeliveryMode): DeliveryMode {
+  if (sender.owner) return mode;
+  recipient.mutes ??= new Map(bus.store.mutes(recipient.id).map((m) => [m.muted_id, m.until_at]));
+  if (!recipient.mutes.size) return mode;
+  const until = Math.max(recipient.mutes.get(sender.id) ?? 0, recipient.mutes.get(0) ?? 0);
+  return until > bus.now ? "silent" : mode;
+}
+
+type Stored = { row: FullMessageRow; deliveries: DeliveryView[] };
+
+/** Writes a message with its deliveries, and hands it to the channels that can take it now. */
+function storeMessage(bus: Bus, d: Draft): Stored {
+  const id = bus.nextMessageId;
+  const threadId = d.threadId ?? bus.nextThreadId;
+  set(bus, bus, "nextMessageId", id + 1);
+  if (d.threadId === null) set(bus, bus, "nextThreadId", threadId + 1);
+  const known = d.threadId === null ? null : threadFacts(bus, threadId);
+  const seq = (known?.latestSeq ?? 0) + 1;
+  const facts = known ?? keepThread(bus, threadId, { latestSeq: 0, latestMessageId: 0, participants: [] });
+  facts.latestSeq = seq;
+  facts.latestMessageId = id;
+  const row: FullMessageRow = {
+    id,
+    thread_id: threadId,
+    seq,
+    sender_id: d.sender.id,
+    via: d.conn.via?.id ?? null,
+    reply_to: d.replyTo?.id ?? null,
+    ask_id: d.replyTo ? (d.replyTo.ask_id ?? d.replyTo.id) : null,
+    verdict: d.verdict,
+    mode: modeNumber[d.mode],
+    at: bus.now,
+    length: codePoints(d.body),
+    recipients: JSON.stringify(d.recipients.map((r) => r.peer.id)),
+    first_line: firstLine(d.body, bus.limits.firstLineCharactersMax),
+    refs: d.references.length ? JSON.stringify(d.references) : null,
+    body: d.body,
+  };
+  bus.store.insertMessage({ ...row, idem_key: d.key ?? null, idem_hash: d.key === undefined ? null : d.hash });
+  bus.store.putThread(threadId, seq, id);
+  countSend(bus, d.sender, d.duplicate, id);
+  markUsed(bus, d.sender);
+  joinThread(bus, threadId, facts, [d.sender, ...(d.conn.via ? [d.conn.via] : []), ...d.recipients.map((r) => r.peer)]);
+  const everybody = [d.sender, ...d.recipients.map((r) => r.peer)];
+  tellWatchers(bus, threadId, everybody, () => ({ kind: "message", message: summaryOf(bus, row) }));
+  const deliveries = d.recipients.map((r) => deliver(bus, row, r.peer, r.mode));
+  return { row, deliveries };
+}
+
+/** One delivery: its channel is chosen here, in the send's own transaction. */
+function deliver(bus: Bus, row: FullMessageRow, peer: Peer, mode: DeliveryMode): DeliveryView {
+  const wait = row.ask_id === null ? null : waitFor(bus, peer, row.thread_id, row.ask_id);
+  const conn = wait ? wait.conn : mode === "push" && !peer.mayHaveQueued ? newestListener(peer) : null;
+  const state = conn ? sent : queued;
+  bus.store.insertDelivery({
+    message_id: row.id,
+    peer_id: peer.id,
+    state,
+    mode: modeNumber[mode],
+    thread_id: row.thread_id,
+    is_reply: row.reply_to === null ? 0 : 1,
+    waited: isHere(bus, peer) ? 0 : 1,
+    attempts: conn ? 1 : 0,
+    channel: wait ? "wait" : conn ? "listener" : null,
+    state_at: bus.now,
+    mark: null,
+  });
+  markUsed(bus, peer);
+  countUnread(bus, peer, 1);
+  if (conn) rememberHandout(bus, peer, row.id, row.thread_id, wait ? "wait" : "listener", conn).held = wait !== null;
+  if (conn && !wait) stagePush(bus, conn, { ...row, delivery_mode: modeNumber[mode] }, hasTools(peer));
+  if (!conn && mode === "push") {
+    set(bus, peer, "mayHaveQueued", true);
+    pump(bus, peer);
+  }
+  if (mode === "notify" && row.reply_to !== null && !wait)
+    notify(bus, peer, { kind: "reply_arrived", threadId: row.thread_id, fromHandle: bus.peers.get(row.sender_id)?.handle ?? "", messageId: row.id });
+  return deliveryView(bus, peer, conn ? sent : (peer.handouts.has(row.id) ? sent : queued), modeNumber[mode]);
+}
+
+/** The replier's own deliveries of what it answers become replied, and waits for it move on. */
+function settleReply(bus: Bus, conn: Conn, sender: Peer, answered: MessageRow, row: FullMessageRow): void {
+  const speakers = conn.via ? [sender, conn.via] : [sender];
+  for (const speaker of speakers) {
+    advance(bus, answered.id, speaker, "replied", "confirmed");
+    if (row.ask_id !== null && row.ask_id !== answered.id) advance(bus, row.ask_id, speaker, "replied", "confirmed");
+  }
+  replyArrived(bus, row.thread_id, row.ask_id, speakers);
+}

@@ -1,0 +1,143 @@
+// Who a connection is: register, binding, and finding the session whose process tree it comes from (semantics §4, §11).
+import { ProtocolError } from "../protocol/errors.ts";
+import type { ClientKind } from "../protocol/constants.ts";
+import { reservedHandles } from "../protocol/constants.ts";
+import type { Fields } from "../protocol/schemas.ts";
+import { type ProcessId, processTree } from "../system.ts";
+import { add, type Bus, type Conn, due, type Peer, remove, type Session, set } from "./bus.ts";
+import { pump, takeBackAll } from "./delivery.ts";
+import { newsForListener } from "./news.ts";
+import { automaticHandle, makePeer, type PeerFacts, touch, updatePeer } from "./peers.ts";
+import { countsForPresence, liveSession, tellPresence } from "./presence.ts";
+import { offlineGraceMs } from "../protocol/constants.ts";
+
+/** How a process is written as a key of `byHost`. */
+export function hostKey(pid: number, start: string | number): string {
+  return `${pid} ${start}`;
+}
+
+/** The key of a session. */
+export function sessionKey(client: string, cliSessionId: string): string {
+  return `${client}\n${cliSessionId}`;
+}
+
+function treeOf(bus: Bus, conn: Conn): ProcessId[] {
+  conn.tree ??= conn.sink.pid === null ? [] : processTree(bus.system, conn.sink.pid);
+  return conn.tree;
+}
+
+/** The one live session of a process, or null where it has none or holds many. */
+function sessionOfProcess(bus: Bus, pid: number, start: string | number): Session | null {
+  const live = [...(bus.byHost.get(hostKey(pid, start)) ?? [])].filter((s) => s.endDueAt === 0);
+  const only = live.length === 1 ? live[0] : undefined;
+  return only && bus.port.get(only.client)?.conversations !== "many" ? only : null;
+}
+
+/** The nearest live session: by host, then by the ancestors named, then by the broker's own walk from the connecting process. */
+export function nearestSession(bus: Bus, conn: Conn, f: Pick<Fields<"register">, "host" | "ancestors">): Session | null {
+  if (f.host) {
+    const session = sessionOfProcess(bus, f.host.hostPid, f.host.hostStart);
+    if (session) return session;
+  }
+  for (const pid of f.ancestors ?? []) {
+    const start = bus.system.processStart(pid);
+    const session = start === null ? null : sessionOfProcess(bus, pid, start);
+    if (session) return session;
+  }
+  for (const { pid, start } of treeOf(bus, conn)) {
+    const session = sessionOfProcess(bus, pid, start);
+    if (session) return session;
+  }
+  return null;
+}
+
+/** A command that acts as a live session's handle from outside of that session's process tree only looks: it moves nothing. */
+export function peeks(bus: Bus, conn: Conn): boolean {
+  const session = conn.kind === "cli" && conn.peer ? liveSession(conn.peer) : null;
+  if (!session) return false;
+  return !treeOf(bus, conn).some((p) => p.pid === session.hostPid && p.start === session.hostStart);
+}
+
+/** Binds a connection to a peer. What it took for another one and did not confirm goes back. */
+export function bind(bus: Bus, conn: Conn, peer: Peer, via: Peer | null, kind: ClientKind, listen: boolean | undefined): void {
+  const rebound = conn.peer !== peer;
+  if (conn.peer && rebound) unbind(bus, conn);
+  set(bus, conn, "peer", peer);
+  set(bus, conn, "via", via === peer ? null : via);
+  set(bus, conn, "kind", kind);
+  set(bus, conn, "boundAt", bus.mono);
+  add(bus, peer.conns, conn);
+  const listening = listen ?? conn.listening;
+  if (listening && (rebound || !conn.listening)) set(bus, conn, "listenOrder", ++bus.nextListenOrder);
+  const starts = listening && (rebound || !conn.listening);
+  set(bus, conn, "listening", listening);
+  touch(bus, peer);
+  tellPresence(bus, peer);
+  if (!starts) return;
+  pump(bus, peer, true);
+  newsForListener(bus, peer);
+}
+
+/** Takes a connection away from its peer; `online` peers without session get a few seconds to come back. */
+export function unbind(bus: Bus, conn: Conn): void {
+  const peer = conn.peer;
+  if (!peer) return;
+  remove(bus, peer.conns, conn);
+  set(bus, conn, "peer", null);
+  if (!liveSession(peer) && !peer.owner && countsForPresence(peer, conn) && ![...peer.conns].some((c) => countsForPresence(peer, c))) {
+    set(bus, peer, "graceUntil", bus.mono + offlineGraceMs);
+    due(bus, peer.graceUntil);
+  }
+  for (const other of takeBackAll(bus, conn.handouts, "closed")) pump(bus, other);
+  tellPresence(bus, peer);
+}
+
+/** The request `register`. */
+export function register(bus: Bus, conn: Conn, f: Fields<"register">): { handle: string; owner: boolean; via: string | null } {
+  const near = nearestSession(bus, conn, f)?.peer ?? null;
+  const facts: PeerFacts = {};
+  for (const key of ["display", "role", "client", "cwd", "version"] as const) if (f[key] !== undefined) facts[key] = f[key] as never;
+  const peer = f.owner ? ownerFor(bus, f) : (namedPeer(bus, f, facts) ?? hintedPeer(bus, f) ?? near ?? strangerFor(bus, f, facts));
+  if (!f.owner && f.handle === undefined && !f.sessionHint && peer === near) updatePeer(bus, peer, pick(facts, ["display", "role"]));
+  else updatePeer(bus, peer, f.owner ? pick(facts, ["display", "role"]) : facts);
+  if (f.version !== undefined) set(bus, conn, "version", f.version);
+  bind(bus, conn, peer, near, f.clientKind, f.listen);
+  return { handle: peer.handle, owner: peer.owner, via: conn.via?.handle ?? null };
+}
+
+function pick(facts: PeerFacts, keys: readonly (keyof PeerFacts)[]): PeerFacts {
+  return Object.fromEntries(Object.entries(facts).filter(([key]) => keys.includes(key as keyof PeerFacts))) as PeerFacts;
+}
+
+function ownerFor(bus: Bus, f: Fields<"register">): Peer {
+  if (f.handle !== undefined && f.handle !== bus.ownerHandle)
+    throw new ProtocolError("bad_request", `handle: with owner: true it must be ${bus.ownerHandle} or absent, and is ${f.handle}`);
+  return bus.owner;
+}
+
+function namedPeer(bus: Bus, f: Fields<"register">, facts: PeerFacts): Peer | null {
+  if (f.handle === undefined) return null;
+  const refuse = (why: string) => new ProtocolError("bad_request", `handle: ${f.handle} ${why}`);
+  if (f.handle === bus.ownerHandle) throw refuse("is the owner's: say owner: true to speak as the owner");
+  if (bus.groups.has(f.handle)) throw refuse("is a group's name; choose another");
+  if (reservedHandles.includes(f.handle)) throw refuse("is reserved; choose another");
+  return bus.byHandle.get(f.handle) ?? makePeer(bus, f.handle, facts);
+}
+
+function hintedPeer(bus: Bus, f: Fields<"register">): Peer | null {
+  return f.sessionHint === undefined ? null : hintedSessionPeer(bus, f.sessionHint, f.client);
+}
+
+/** The peer of the session that a hint names; `unknown_handle` where there is none. */
+export function hintedSessionPeer(bus: Bus, hint: string, client: string | undefined): Peer {
+  const live = client === undefined ? undefined : bus.sessions.get(sessionKey(client, hint));
+  if (live) return live.peer;
+  const row = client === undefined ? bus.store.sessionById(hint) : bus.store.session(client, hint);
+  const peer = row && bus.peers.get(row.peer_id);
+  if (peer) return peer;
+  throw new ProtocolError("unknown_handle", `sessionHint: no session ${JSON.stringify(hint)} of ${client ?? "any client"} is known`);
+}
+
+function strangerFor(bus: Bus, f: Fields<"register">, facts: PeerFacts): Peer {
+  return makePeer(bus, automaticHandle(bus, f.client ?? "other", f.cwd), facts);
+}

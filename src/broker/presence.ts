@@ -1,0 +1,70 @@
+// Whether a peer is there, and how soon it can see a message (semantics §4, §5).
+import { busyStaleMs, type Presence, type Reach } from "../protocol/constants.ts";
+import { type Bus, type Conn, type Peer, portOf, type Session, tellWatchers } from "./bus.ts";
+import type { SessionView } from "./ports.ts";
+
+/** A peer's presence now. */
+export function presenceOf(bus: Bus, peer: Peer): Presence {
+  const session = liveSession(peer);
+  if (session) return session.busy && bus.mono - session.lastEventAt < busyStaleMs ? "busy" : "idle";
+  if (peer.owner || hasConnection(peer) || bus.mono < peer.graceUntil) return "online";
+  return peer.lastEnd === 2 ? "presumed-offline" : "offline";
+}
+
+/** The peer's session, unless it has said goodbye. */
+export function liveSession(peer: Peer): Session | null {
+  return peer.session && peer.session.endDueAt === 0 ? peer.session : null;
+}
+
+/** A connection that was bound before the peer's session ended is a child that outlived its CLI, and proves nothing. */
+function hasConnection(peer: Peer): boolean {
+  for (const conn of peer.conns) if (countsForPresence(peer, conn)) return true;
+  return false;
+}
+
+/** Whether a connection makes its peer online. */
+export function countsForPresence(peer: Peer, conn: Conn): boolean {
+  return peer.lastEnd === 0 || conn.boundAt > peer.endedAt;
+}
+
+/** Whether a peer is neither offline nor presumed-offline. */
+export function isHere(bus: Bus, peer: Peer): boolean {
+  const presence = presenceOf(bus, peer);
+  return presence !== "offline" && presence !== "presumed-offline";
+}
+
+/** How soon a peer can see a message that is sent to it now. */
+export function reachOf(bus: Bus, peer: Peer): Reach {
+  if (newestListener(peer) || nativeFor(bus, peer)) return "now";
+  return isHere(bus, peer) ? "next-turn" : "when-back";
+}
+
+/** The listening connection that was bound last. */
+export function newestListener(peer: Peer): Conn | null {
+  let newest: Conn | null = null;
+  for (const conn of peer.conns) if (conn.listening && (!newest || conn.listenOrder > newest.listenOrder)) newest = conn;
+  return newest;
+}
+
+/** The session whose own channel can take a message now, or null. */
+export function nativeFor(bus: Bus, peer: Peer): Session | null {
+  const session = liveSession(peer);
+  if (!session || session.bypass || session.headless || session.nativeOff) return null;
+  return portOf(bus, peer).native?.available(viewOf(session)) ? session : null;
+}
+
+/** What a CLI is told of a session. */
+export function viewOf(session: Session): SessionView {
+  const { client, cliSessionId, hostPid, hostStart, transcriptPath, cwd, native } = session;
+  return { client, cliSessionId, hostPid, hostStart, transcriptPath, cwd, native };
+}
+
+/** Tells watchers when a peer's presence is another than they were told last. Not undone: it is news, not state. */
+export function tellPresence(bus: Bus, peer: Peer): void {
+  const presence = presenceOf(bus, peer);
+  if (presence === "offline" || presence === "presumed-offline") bus.present.delete(peer);
+  else bus.present.add(peer);
+  if (peer.told === presence) return;
+  peer.told = presence;
+  tellWatchers(bus, null, [peer], () => ({ kind: "presence", handle: peer.handle, presence, at: bus.now }));
+}

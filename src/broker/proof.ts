@@ -1,0 +1,119 @@
+// Proof of delivery: what a session's transcript gained since the hand-over, and windows that run out (semantics §7).
+import { type Bus, due, type Handout, type Session } from "./bus.ts";
+import { advance, pump, takeBack } from "./delivery.ts";
+import { liveSession, viewOf } from "./presence.ts";
+import type { TailMark } from "../system.ts";
+
+/** How often open hand-overs are looked after, and how much of a transcript is read at a time. */
+const proofEveryMs = 1_000;
+const tailBytesMax = 1_048_576;
+
+/** Starts reading a session's transcript from where it stands now; the mark for the store, or null where there is nothing to read. */
+export function startTail(bus: Bus, session: Session | null): string | null {
+  if (!session?.transcriptPath) return null;
+  const port = bus.port.get(session.client);
+  if (port?.proof !== "transcript" || !port.proofReader) return null;
+  if (session.tail?.path !== session.transcriptPath) {
+    const mark = bus.system.tailMark(session.transcriptPath);
+    session.tail = { reader: port.proofReader(), mark, path: session.transcriptPath };
+  }
+  bus.nextProofAt = Math.min(bus.nextProofAt, bus.mono + proofEveryMs);
+  due(bus, bus.nextProofAt);
+  const { mark } = session.tail;
+  return mark ? `${mark.inode}:${mark.size}` : "0:0";
+}
+
+/** Goes on reading a transcript after a restart, from the mark of a stored hand-over. */
+export function resumeTail(bus: Bus, session: Session, mark: string | null): void {
+  const port = bus.port.get(session.client);
+  if (!mark || session.tail || !session.transcriptPath || port?.proof !== "transcript" || !port.proofReader) return;
+  const [inode = 0, size = 0] = mark.split(":").map(Number);
+  const from: TailMark | null = inode ? { inode, size } : null;
+  session.tail = { reader: port.proofReader(), mark: from, path: session.transcriptPath };
+  bus.nextProofAt = Math.min(bus.nextProofAt, bus.mono + proofEveryMs);
+  due(bus, bus.nextProofAt);
+}
+
+/** Reads what a session's transcript gained; proven messages move on, also those that went back to queued meanwhile. */
+export function lookAtTranscript(bus: Bus, session: Session): void {
+  const tail = session.tail;
+  if (!tail) return;
+  const chunk = bus.system.tail(tail.path, tail.mark, tailBytesMax);
+  if (!chunk) return;
+  tail.mark = chunk.mark;
+  for (const row of chunk.rows) for (const id of provenBy(bus, tail.reader, row)) prove(bus, session, id);
+}
+
+function provenBy(bus: Bus, reader: (row: string) => number[], row: string): number[] {
+  try {
+    return reader(row);
+  } catch (error) {
+    // A transcript is somebody else's file: a row that no reader understands proves nothing.
+    bus.log("debug", "proof-row", { error: String(error) });
+    return [];
+  }
+}
+
+function prove(bus: Bus, session: Session, messageId: number): void {
+  if (!Number.isSafeInteger(messageId) || messageId < 1) return;
+  const row = bus.store.delivery(messageId, session.peer.id);
+  // Only what was once handed to this session can be proven by its transcript.
+  if (row && row.attempts > 0) advance(bus, messageId, session.peer, "delivered", "proven");
+}
+
+/** Whether nothing but the session's next hook event can tell that it had the text. */
+export function provesByHook(bus: Bus, session: Session | null): boolean {
+  if (!session) return true;
+  const proof = bus.port.get(session.client)?.proof ?? "none";
+  return proof === "none" || (proof === "transcript" && !session.transcriptPath);
+}
+
+/** A hook event of the session: it could have taken what was handed over, so windows that stood still run from now. */
+export function sessionWasActive(bus: Bus, session: Session): void {
+  for (const handout of session.peer.handouts.values())
+    if (handout.atMono >= session.lastEventAt) handout.deadline = Math.max(handout.deadline, bus.mono + bus.limits.proofWindowMs);
+  session.lastEventAt = bus.mono;
+}
+
+/** The window stands still while the session cannot have taken the text. */
+function standsStill(bus: Bus, handout: Handout): boolean {
+  if (handout.held) return true;
+  const session = liveSession(handout.peer);
+  if (!session) return false;
+  if (session.busy && session.lastEventAt <= handout.atMono) return true;
+  const native = handout.channel === "native" ? bus.port.get(session.client)?.native : undefined;
+  return native?.holds?.(viewOf(session), [handout.messageId]) ?? false;
+}
+
+/** Looks at transcripts with open hand-overs, and takes back what had its time. Returns when to come again. */
+export function checkProofs(bus: Bus): number {
+  if (bus.mono >= bus.nextProofAt) {
+    const sessions = new Set<Session>();
+    for (const handout of bus.handouts) {
+      const session = handout.peer.session;
+      if (session?.tail && (handout.channel === "hook" || handout.channel === "native")) sessions.add(session);
+    }
+    for (const session of sessions) lookAtTranscript(bus, session);
+    bus.nextProofAt = sessions.size ? bus.mono + proofEveryMs : Number.POSITIVE_INFINITY;
+  }
+  let next = bus.nextProofAt;
+  for (const handout of [...bus.handouts]) {
+    if (handout.deadline <= bus.mono && !expire(bus, handout)) continue;
+    next = Math.min(next, handout.deadline);
+  }
+  return next;
+}
+
+/** A window that has run out: true when it was given more time. */
+function expire(bus: Bus, handout: Handout): boolean {
+  const { peer } = handout;
+  if (standsStill(bus, handout)) {
+    handout.deadline = bus.mono + bus.limits.proofWindowMs;
+    return true;
+  }
+  if (peer.session) lookAtTranscript(bus, peer.session);
+  if (!bus.handouts.has(handout)) return false;
+  takeBack(bus, handout, "no-proof", handout.channel === "listener" || handout.channel === "native");
+  pump(bus, peer);
+  return false;
+}

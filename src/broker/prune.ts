@@ -1,0 +1,25 @@
+// Peers that have nothing leave: at the request `prune`, and headless runs at their end (protocol, semantics §4).
+import { type Bus, type Peer, undo } from "./bus.ts";
+import { forgetPeer } from "./peers.ts";
+
+/** Removes a peer that is not the owner and has no live session, message, delivery, group or connection. Whether it did. */
+export function forgetIfBare(bus: Bus, peer: Peer): boolean {
+  if (peer.owner || peer.session || peer.used || peer.groups.size || peer.conns.size || peer.waits.size) return false;
+  forgetPeer(bus, peer);
+  const news = bus.news.get(peer);
+  if (news) {
+    bus.news.delete(peer);
+    undo(bus, () => bus.news.set(peer, news));
+  }
+  return true;
+}
+
+/** The request `prune`: the handles of the deleted peers. */
+export function prune(bus: Bus): { removed: string[] } {
+  const removed: string[] = [];
+  for (const peer of [...bus.peers.values()]) {
+    const { handle } = peer;
+    if (forgetIfBare(bus, peer)) removed.push(handle);
+  }
+  return { removed };
+}

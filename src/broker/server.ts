@@ -1,0 +1,229 @@
+// Sockets, outboxes, one timer: the only asynchronous room. Lines go in to the broker, answers and pushes come out of it.
+import type { Socket, UnixSocketListener } from "bun";
+import { peerCredentials } from "../credentials.ts";
+import { LineSplitter } from "../wire.ts";
+import type { Broker } from "./broker.ts";
+import type { Conn, Sink } from "./bus.ts";
+
+/** What a connection may have lying in the broker, unread lines or unsent answers, before it is not read from any more. */
+const heldBytesMax = 4 * 1_048_576;
+/** What a waiting line costs beside its bytes. */
+const lineCostBytes = 128;
+
+type State = { conn: Conn; splitter: LineSplitter; sink: SocketSink };
+type BusSocket = Socket<State>;
+type Chunk = { bytes: Uint8Array; taken: (() => void) | undefined };
+
+/** Lines on their way to one socket. They are gathered in a turn and leave in one write. */
+class SocketSink implements Sink {
+  readonly pid: number | null;
+  private readonly socket: BusSocket;
+  private readonly dirty: Set<SocketSink>;
+  private chunks: Chunk[] = [];
+  private texts: string[] = [];
+  private waiting = 0;
+  private ending = false;
+  constructor(socket: BusSocket, pid: number | null, dirty: Set<SocketSink>) {
+    this.socket = socket;
+    this.pid = pid;
+    this.dirty = dirty;
+  }
+
+  write(line: string, taken?: () => void): void {
+    this.texts.push(line);
+    this.waiting += line.length;
+    if (taken) this.encode(taken);
+    this.dirty.add(this);
+  }
+
+  end(): void {
+    this.ending = true;
+    this.dirty.add(this);
+  }
+
+  pending(): number {
+    return this.waiting;
+  }
+
+  private encode(taken?: () => void): void {
+    if (!this.texts.length) return;
+    const bytes = Buffer.from(this.texts.length === 1 ? (this.texts[0] ?? "") : this.texts.join(""));
+    this.texts = [];
+    this.chunks.push({ bytes, taken });
+  }
+
+  /** Writes what the socket takes; the rest waits for its drain. */
+  flush(): void {
+    this.encode();
+    let chunk = this.chunks[0];
+    while (chunk) {
+      const written = this.socket.write(chunk.bytes);
+      if (written < 0) break;
+      if (written < chunk.bytes.length) {
+        chunk.bytes = chunk.bytes.subarray(written);
+        break;
+      }
+      this.chunks.shift();
+      chunk.taken?.();
+      chunk = this.chunks[0];
+    }
+    this.waiting = this.chunks.reduce((sum, c) => sum + c.bytes.length, 0);
+    if (!this.chunks.length && this.ending) this.socket.end();
+  }
+}
+
+/** Runs a broker on sockets. */
+export class Server {
+  private readonly broker: Broker;
+  private readonly dirty = new Set<SocketSink>();
+  private readonly paused = new Set<BusSocket>();
+  private listener: UnixSocketListener<State> | null = null;
+  private scheduled = false;
+  private timer: ReturnType<typeof setTimeout> | null = null;
+  /** Called at each tick: with live sessions that is every five seconds. */
+  onTick: () => void = () => {};
+  private timerAt = Number.POSITIVE_INFINITY;
+  private readonly monotonic: () => number;
+
+  constructor(broker: Broker, monotonic: () => number) {
+    this.broker = broker;
+    this.monotonic = monotonic;
+    broker.wake = () => this.schedule();
+  }
+
+  /** Listens on a path where nothing is; the socket's mode is 0600 from its first moment on. */
+  listen(path: string): void {
+    const old = this.listener;
+    const mask = process.umask(0o177);
+    try {
+      this.listener = Bun.listen<State>({
+        unix: path,
+        allowHalfOpen: true,
+        socket: {
+          open: (socket) => this.opened(socket),
+          data: (socket, bytes) => this.received(socket, bytes),
+          drain: (socket) => this.drained(socket),
+          end: (socket) => {
+            if (socket.data) this.broker.halfClose(socket.data.conn);
+            this.flush();
+          },
+          close: (socket) => this.closed(socket),
+          error: () => {},
+        },
+      });
+    } finally {
+      process.umask(mask);
+    }
+    old?.stop(false);
+    this.arm();
+  }
+
+  /** No new connections; what was read is answered, waits are told, everything is written. */
+  stop(): void {
+    this.listener?.stop(false);
+    if (this.timer) clearTimeout(this.timer);
+    this.broker.stop();
+    this.flush();
+  }
+
+  private opened(socket: BusSocket): void {
+    // Bun's types do not name it, but the descriptor is there.
+    const credentials = peerCredentials((socket as unknown as { fd: number }).fd);
+    if (credentials && credentials.uid !== process.getuid?.()) {
+      this.broker.bus.log("warn", "stranger-refused", { uid: credentials.uid });
+      socket.terminate();
+      return;
+    }
+    const sink = new SocketSink(socket, credentials?.pid ?? null, this.dirty);
+    socket.data = { conn: this.broker.open(sink), splitter: new LineSplitter(), sink };
+    this.arm();
+  }
+
+  private received(socket: BusSocket, bytes: Uint8Array): void {
+    const state = socket.data;
+    if (!state) return;
+    state.splitter.push(bytes, (line) => {
+      if (line === "too-long") return this.broker.line(state.conn, line);
+      if (!line.length) return;
+      // The buffer belongs to the socket: what waits for its turn is a copy.
+      this.broker.line(state.conn, line.slice());
+    });
+    if (!this.holdsTooMuch(state)) return;
+    socket.pause();
+    this.paused.add(socket);
+  }
+
+  private drained(socket: BusSocket): void {
+    socket.data?.sink.flush();
+    if (this.broker.busy) this.schedule();
+    this.resume();
+  }
+
+  private holdsTooMuch(state: State): boolean {
+    let bytes = state.sink.pending();
+    for (const line of state.conn.lines) bytes += typeof line === "string" ? 0 : line.length + lineCostBytes;
+    return bytes > heldBytesMax;
+  }
+
+  /** Reads on from connections whose lines have had their turn and whose answers have left. */
+  private resume(): void {
+    for (const socket of this.paused) {
+      if (socket.data && this.holdsTooMuch(socket.data)) continue;
+      this.paused.delete(socket);
+      socket.resume();
+    }
+  }
+
+  private closed(socket: BusSocket): void {
+    const state = socket.data;
+    if (!state) return;
+    this.paused.delete(socket);
+    this.dirty.delete(state.sink);
+    this.broker.close(state.conn);
+    this.flush();
+    this.arm();
+  }
+
+  private schedule(): void {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    setImmediate(() => this.run());
+  }
+
+  private run(): void {
+    this.scheduled = false;
+    this.broker.turn();
+    this.flush();
+    this.arm();
+    if (this.paused.size) this.resume();
+    if (this.broker.busy) this.schedule();
+  }
+
+  private flush(): void {
+    for (const sink of [...this.dirty]) {
+      this.dirty.delete(sink);
+      sink.flush();
+    }
+  }
+
+  /** One timer for everything that time causes; an idle broker has none. */
+  private arm(): void {
+    const at = this.broker.bus.dueAt;
+    if (at >= this.timerAt && this.timer) return;
+    if (this.timer) clearTimeout(this.timer);
+    this.timer = null;
+    this.timerAt = at;
+    if (at === Number.POSITIVE_INFINITY) return;
+    const delay = Math.min(Math.max(0, at - this.monotonic()), 2 ** 30);
+    this.timer = setTimeout(() => this.tick(), delay);
+  }
+
+  private tick(): void {
+    this.timer = null;
+    this.timerAt = Number.POSITIVE_INFINITY;
+    this.broker.tick();
+    this.onTick();
+    this.flush();
+    this.arm();
+  }
+}

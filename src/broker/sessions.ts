@@ -1,0 +1,347 @@
+// Sessions: what a CLI's conversations do, which handle each has, how they end (semantics §4).
+import { endGraceMs, offlineGraceMs } from "../protocol/constants.ts";
+import { ProtocolError } from "../protocol/errors.ts";
+import type { Fields } from "../protocol/schemas.ts";
+import { add, type Bus, type Conn, drop, due, type Peer, put, remove, type Session, set } from "./bus.ts";
+import { pump, takeBack } from "./delivery.ts";
+import { bind, hostKey, sessionKey } from "./identity.ts";
+import { notify } from "./news.ts";
+import { automaticHandle, endAlias, makePeer, renamePeer, titleHandle, touch, updatePeer, whyTaken } from "./peers.ts";
+import { tellPresence, viewOf } from "./presence.ts";
+import { lookAtTranscript, sessionWasActive } from "./proof.ts";
+import { forgetIfBare } from "./prune.ts";
+import type { SessionRow } from "./store/rows.ts";
+import { checkWaits } from "./waits.ts";
+
+type SessionFields = Fields<"session">;
+
+/** The request `session`. */
+export function session(bus: Bus, conn: Conn, f: SessionFields): { handle: string } {
+  if (f.event === "session-end") return { handle: endByRequest(bus, conn, f).handle };
+  const running = bus.sessions.get(sessionKey(f.client, f.cliSessionId)) ?? null;
+  if (f.handle !== undefined) refuseTaken(bus, f.handle, running?.peer ?? null);
+  if (f.native) refuseNative(bus, f);
+  const known = running ?? revive(bus, f) ?? start(bus, f);
+  const moved = known === running && (known.hostPid !== f.host.hostPid || known.hostStart !== String(f.host.hostStart));
+  if (moved || known.endDueAt) set(bus, known, "endDueAt", 0);
+  if (f.event === "session-start" && f.source !== "compact" && (moved || f.source === "resume")) giveBack(bus, known, "ended");
+  endOthersOnHost(bus, known, f);
+  learn(bus, known, f);
+  setMood(bus, known, f, known === running && !moved);
+  if (f.native) set(bus, known, "native", f.native);
+  bind(bus, conn, known.peer, null, f.listen || conn.kind === "adapter" ? "adapter" : "hook", f.listen);
+  pump(bus, known.peer);
+  return { handle: known.peer.handle };
+}
+
+function refuseTaken(bus: Bus, handle: string, self: Peer | null): void {
+  const why = whyTaken(bus, handle, self);
+  if (why) throw new ProtocolError("bad_request", `handle: ${handle} cannot be chosen: ${why}`);
+}
+
+function refuseNative(bus: Bus, f: SessionFields): void {
+  const view = { client: f.client, cliSessionId: f.cliSessionId, hostPid: f.host.hostPid, hostStart: String(f.host.hostStart) };
+  const full = { ...view, transcriptPath: f.transcriptPath ?? null, cwd: f.cwd ?? null, native: f.native ?? null };
+  const check = bus.port.get(f.client)?.native?.check;
+  const why = check ? check(full, f.native?.socketPath ?? "") : `${f.client} sessions have no socket of their own`;
+  if (why) throw new ProtocolError("native_failed", `native: ${why}`);
+}
+
+/** A session that the store knows and that does not live: it comes back under its handle. */
+function revive(bus: Bus, f: SessionFields): Session | null {
+  const row = bus.store.session(f.client, f.cliSessionId);
+  const peer = row && bus.peers.get(row.peer_id);
+  if (!row || !peer) return null;
+  // The handle may meanwhile belong to another live session: then this is somebody new, unless that one is current in the same process.
+  const holder = peer.session;
+  if (holder && holder.cliSessionId !== f.cliSessionId && holder !== currentOnHost(bus, f)) return null;
+  return enter(bus, peer, f, { pinned: row.pinned === 1, title: row.title });
+}
+
+/** A conversation that nobody knows: it takes over from the one that was current in its process (clear), or is somebody new. */
+function start(bus: Bus, f: SessionFields): Session {
+  const current = currentOnHost(bus, f);
+  if (current && (f.source === undefined || f.source === "clear")) {
+    const { peer, pinned, title } = current;
+    leave(bus, current);
+    return enter(bus, peer, f, { pinned, title });
+  }
+  const peer = chosenPeer(bus, f) ?? makePeer(bus, titleHandle(bus, f.title ?? "") ?? automaticHandle(bus, f.client, f.cwd), {});
+  return enter(bus, peer, f, { pinned: f.handle !== undefined, title: null });
+}
+
+function chosenPeer(bus: Bus, f: SessionFields): Peer | null {
+  if (f.handle === undefined) return null;
+  return bus.byHandle.get(f.handle) ?? makePeer(bus, f.handle, {});
+}
+
+/** The session that is current in a process whose CLI holds one conversation at a time. */
+function currentOnHost(bus: Bus, f: SessionFields): Session | null {
+  if (bus.port.get(f.client)?.conversations !== "one") return null;
+  const here = bus.byHost.get(hostKey(f.host.hostPid, f.host.hostStart));
+  let current: Session | null = null;
+  for (const s of here ?? []) if (s.client === f.client && (!current || s.id > current.id)) current = s;
+  return current;
+}
+
+/** Makes a session live under a peer. */
+function enter(bus: Bus, peer: Peer, f: SessionFields, kept: { pinned: boolean; title: string | null }): Session {
+  if (peer.session) leave(bus, peer.session);
+  const live: Session = {
+    id: 0,
+    peer,
+    client: f.client,
+    cliSessionId: f.cliSessionId,
+    hostPid: f.host.hostPid,
+    hostStart: String(f.host.hostStart),
+    transcriptPath: f.transcriptPath ?? null,
+    title: kept.title,
+    cwd: f.cwd ?? null,
+    pinned: kept.pinned,
+    headless: f.headless ?? false,
+    bypass: f.bypass ?? false,
+    native: null,
+    nativeOff: false,
+    busy: false,
+    lastEventAt: bus.mono,
+    endDueAt: 0,
+    continued: false,
+    stopGiven: new Set(),
+    tail: null,
+  };
+  live.id = save(bus, live);
+  place(bus, live);
+  return live;
+}
+
+function save(bus: Bus, s: Session): number {
+  const row: Omit<SessionRow, "id" | "ended_at"> = {
+    peer_id: s.peer.id,
+    client: s.client,
+    cli_session_id: s.cliSessionId,
+    host_pid: s.hostPid,
+    host_start: s.hostStart,
+    host_boot: bus.boot,
+    transcript_path: s.transcriptPath,
+    title: s.title,
+    cwd: s.cwd,
+    pinned: s.pinned ? 1 : 0,
+    headless: s.headless ? 1 : 0,
+  };
+  return bus.store.putSession(row, bus.now);
+}
+
+/** Puts a session where it is found: by its id, by its process, by its peer. */
+export function place(bus: Bus, s: Session): void {
+  put(bus, bus.sessions, sessionKey(s.client, s.cliSessionId), s);
+  set(bus, s.peer, "session", s);
+  if (s.peer.lastEnd !== 0) {
+    set(bus, s.peer, "lastEnd", 0);
+    bus.store.setLastEnd(s.peer.id, 0);
+  }
+  putOnHost(bus, s);
+  bus.nextHostCheckAt = Math.min(bus.nextHostCheckAt, bus.mono + offlineGraceMs);
+  due(bus, bus.nextHostCheckAt);
+}
+
+function putOnHost(bus: Bus, s: Session): void {
+  const key = hostKey(s.hostPid, s.hostStart);
+  let here = bus.byHost.get(key);
+  if (!here) {
+    here = new Set();
+    put(bus, bus.byHost, key, here);
+  }
+  add(bus, here, s);
+}
+
+function takeOffHost(bus: Bus, s: Session): void {
+  const key = hostKey(s.hostPid, s.hostStart);
+  const here = bus.byHost.get(key);
+  if (!here) return;
+  remove(bus, here, s);
+  if (!here.size) drop(bus, bus.byHost, key);
+}
+
+/** On a host with one conversation at a time, the one that spoke last is current and ends the others. */
+function endOthersOnHost(bus: Bus, s: Session, f: SessionFields): void {
+  if (bus.port.get(f.client)?.conversations !== "one") return;
+  for (const other of [...(bus.byHost.get(hostKey(f.host.hostPid, f.host.hostStart)) ?? [])])
+    if (other !== s && other.client === s.client) finish(bus, other, 1);
+}
+
+/** Takes over what the CLI says of its session: process, transcript, folder, title, handle. */
+function learn(bus: Bus, s: Session, f: SessionFields): void {
+  const start = String(f.host.hostStart);
+  let changed = false;
+  if (s.hostPid !== f.host.hostPid || s.hostStart !== start) {
+    takeOffHost(bus, s);
+    set(bus, s, "hostPid", f.host.hostPid);
+    set(bus, s, "hostStart", start);
+    set(bus, s, "native", null);
+    putOnHost(bus, s);
+    changed = true;
+  }
+  for (const key of ["transcriptPath", "cwd", "headless", "bypass"] as const) {
+    const value = f[key];
+    if (value === undefined || s[key] === value) continue;
+    set(bus, s, key, value as never);
+    changed = true;
+  }
+  if (takeHandle(bus, s, f.handle)) changed = true;
+  if (takeTitle(bus, s, f.title)) changed = true;
+  if (changed || s.peer.lastEnd !== 0) save(bus, s);
+  if (s.peer.lastEnd !== 0) {
+    set(bus, s.peer, "lastEnd", 0);
+    bus.store.setLastEnd(s.peer.id, 0);
+  }
+  updatePeer(bus, s.peer, { client: f.client, ...(f.cwd === undefined ? {} : { cwd: f.cwd }), ...(f.version === undefined ? {} : { version: f.version }) });
+}
+
+/** A handle that the user chose: pinned. Where a peer without session has it, the session becomes that peer. */
+function takeHandle(bus: Bus, s: Session, handle: string | undefined): boolean {
+  if (handle === undefined) return false;
+  const change = handle !== s.peer.handle;
+  if (change) nameSession(bus, s, handle);
+  if (s.pinned && !change) return false;
+  set(bus, s, "pinned", true);
+  return true;
+}
+
+/** Gives a session the handle, which nobody else may hold live. */
+export function nameSession(bus: Bus, s: Session, handle: string): void {
+  const holder = bus.byHandle.get(handle);
+  if (!holder) return renamePeer(bus, s.peer, handle);
+  if (forgetIfBare(bus, holder)) return renamePeer(bus, s.peer, handle);
+  moveToPeer(bus, s, holder);
+}
+
+/** The session becomes another peer, with that one's queue; connections and what was queued for it come along. */
+function moveToPeer(bus: Bus, s: Session, target: Peer): void {
+  const from = s.peer;
+  giveBack(bus, s, "ended");
+  bus.store.moveQueued(from.id, target.id);
+  set(bus, from, "session", null);
+  set(bus, s, "peer", target);
+  set(bus, target, "session", s);
+  for (const peer of [from, target]) {
+    set(bus, peer, "unread", -1);
+    set(bus, peer, "mayHaveQueued", true);
+  }
+  for (const conn of [...from.conns]) {
+    remove(bus, from.conns, conn);
+    add(bus, target.conns, conn);
+    set(bus, conn, "peer", target);
+  }
+  if (forgetIfBare(bus, from)) endAlias(bus, from.handle);
+  tellPresence(bus, from);
+}
+
+/** The name that the user gave the session: its display, and its handle while that is automatic and the slug is free. */
+function takeTitle(bus: Bus, s: Session, title: string | undefined): boolean {
+  if (title === undefined || title === s.title || !title.trim()) return false;
+  set(bus, s, "title", title);
+  updatePeer(bus, s.peer, { display: title });
+  const handle = s.pinned ? null : titleHandle(bus, title);
+  if (handle) renamePeer(bus, s.peer, handle);
+  return true;
+}
+
+function setMood(bus: Bus, s: Session, f: SessionFields, same: boolean): void {
+  sessionWasActive(bus, s);
+  touch(bus, s.peer);
+  if (f.event === "prompt") set(bus, s, "busy", true);
+  else if (f.event === "stop" || !same) set(bus, s, "busy", false);
+  if (f.event === "session-start") set(bus, s, "nativeOff", false);
+  tellPresence(bus, s.peer);
+}
+
+/** What hooks and natives took goes back, after one last look at the transcript. */
+function giveBack(bus: Bus, s: Session, outcome: "ended"): void {
+  lookAtTranscript(bus, s);
+  for (const handout of [...s.peer.handouts.values()])
+    if (handout.channel === "hook" || handout.channel === "native") takeBack(bus, handout, outcome, false);
+}
+
+function endByRequest(bus: Bus, conn: Conn, f: SessionFields): Peer {
+  const s = bus.sessions.get(sessionKey(f.client, f.cliSessionId));
+  if (!s) {
+    const row = bus.store.session(f.client, f.cliSessionId);
+    const peer = row && bus.peers.get(row.peer_id);
+    if (!peer) throw new ProtocolError("unknown_handle", `no session ${JSON.stringify(f.cliSessionId)} of ${f.client} is known, so none ends`);
+    return peer;
+  }
+  const current = s.hostPid === f.host.hostPid && s.hostStart === String(f.host.hostStart);
+  if (current && s.endDueAt === 0) {
+    giveBack(bus, s, "ended");
+    set(bus, s, "endDueAt", bus.mono + endGraceMs);
+    due(bus, s.endDueAt);
+    markEnd(bus, s, 1);
+    for (const other of s.peer.conns) if (other.kind === "adapter") set(bus, other, "listening", false);
+  }
+  if (!conn.peer) bind(bus, conn, s.peer, null, "hook", false);
+  tellPresence(bus, s.peer);
+  return s.peer;
+}
+
+function markEnd(bus: Bus, s: Session, how: 1 | 2): void {
+  bus.store.endSession(s.id, bus.now);
+  bus.store.setLastEnd(s.peer.id, how);
+  set(bus, s.peer, "lastEnd", how);
+  set(bus, s.peer, "endedAt", bus.mono);
+}
+
+/** Takes a session out of memory; the peer stays. */
+function leave(bus: Bus, s: Session): void {
+  giveBack(bus, s, "ended");
+  bus.store.endSession(s.id, bus.now);
+  drop(bus, bus.sessions, sessionKey(s.client, s.cliSessionId));
+  takeOffHost(bus, s);
+  if (s.peer.session === s) set(bus, s.peer, "session", null);
+}
+
+/** Ends a session for good (1 goodbye, 2 host gone): those who wait for its answers are told. */
+export function finish(bus: Bus, s: Session, how: 1 | 2): void {
+  const { peer } = s;
+  leave(bus, s);
+  if (s.endDueAt === 0) markEnd(bus, s, how);
+  for (const row of bus.store.unread(peer.id)) {
+    const sender = row.reply_to === null ? bus.peers.get(row.sender_id) : undefined;
+    if (sender && sender !== peer) notify(bus, sender, { kind: "peer_offline", threadId: row.thread_id, fromHandle: peer.handle });
+  }
+  tellPresence(bus, peer);
+  if (s.headless) forgetIfBare(bus, peer);
+  checkWaits(bus);
+}
+
+/** Session ends whose grace is over, and hosts that went away. Returns when to come again (monotonic ms). */
+export function checkSessions(bus: Bus): number {
+  let next = Number.POSITIVE_INFINITY;
+  for (const s of [...bus.sessions.values()]) {
+    if (s.endDueAt === 0) continue;
+    if (s.endDueAt <= bus.mono) finish(bus, s, 1);
+    else next = Math.min(next, s.endDueAt);
+  }
+  if (bus.mono >= bus.nextHostCheckAt) {
+    for (const s of [...bus.sessions.values()]) if (s.endDueAt === 0 && !hostLives(bus, s)) finish(bus, s, 2);
+    bus.nextHostCheckAt = bus.sessions.size ? bus.mono + offlineGraceMs : Number.POSITIVE_INFINITY;
+  }
+  return Math.min(next, bus.nextHostCheckAt);
+}
+
+/** Only a missing process or another start time means dead. */
+export function hostLives(bus: Bus, s: Pick<Session, "hostPid" | "hostStart">): boolean {
+  return bus.system.processStart(s.hostPid) === s.hostStart;
+}
+
+/** The request `native-register`. */
+export function nativeRegister(bus: Bus, conn: Conn, f: Fields<"native-register">): Record<string, never> {
+  const s = conn.peer?.session;
+  if (!s) throw new ProtocolError("native_failed", "this connection's peer has no live session that could be woken");
+  const check = bus.port.get(s.client)?.native?.check;
+  const why = check ? check(viewOf(s), f.socketPath) : `${s.client} sessions have no socket of their own`;
+  if (why) throw new ProtocolError("native_failed", `socketPath: ${why}`);
+  set(bus, s, "native", { socketPath: f.socketPath, token: f.token });
+  set(bus, s, "nativeOff", false);
+  pump(bus, s.peer);
+  return {};
+}

@@ -1,0 +1,73 @@
+// Opens a home's database: schema version, migrations, columns that older files lack, and what to do with a file that is none of ours.
+import { Database, SQLiteError } from "bun:sqlite";
+import { closeSync, existsSync, openSync, renameSync } from "node:fs";
+import first from "../migrations/0001-start.sql" with { type: "text" };
+
+/** Numbered migrations; `PRAGMA user_version` counts those that a file has had. */
+const migrations: readonly string[] = [first];
+/** The schema version that this build writes. */
+export const schemaVersion: number = migrations.length;
+
+/** Columns of the protocol page that files of older builds may lack; added where `PRAGMA table_info` does not have them. */
+const lateColumns = [
+  { table: "messages", column: "via", type: "INTEGER" },
+  { table: "sessions", column: "pinned", type: "INTEGER NOT NULL DEFAULT 0" },
+] as const;
+
+/** The store is of a newer build; it is left untouched. */
+export class NewerStoreError extends Error {
+  constructor(path: string, found: number) {
+    super(
+      `${path} has schema version ${found}, and this renn knows only up to ${schemaVersion}: it was written by a newer renn. Install that version, or set RENN_HOME to another home. The file was not touched.`,
+    );
+  }
+}
+
+/**
+ * Opens (or makes) the store at `path`, mode 0600, in WAL mode, brought to this build's schema.
+ * A file that SQLite calls corrupt or no database is moved aside as `<path>.corrupt-<now>`, and `moved` names it.
+ * Throws NewerStoreError for a file of a newer schema.
+ */
+export function openStore(path: string, now: number): { db: Database; moved: string | null } {
+  try {
+    return { db: openAndMigrate(path), moved: null };
+  } catch (error) {
+    if (!(error instanceof SQLiteError) || (error.code !== "SQLITE_CORRUPT" && error.code !== "SQLITE_NOTADB")) throw error;
+    const moved = `${path}.corrupt-${now}`;
+    for (const end of ["", "-wal", "-shm"]) if (existsSync(path + end)) renameSync(path + end, moved + end);
+    return { db: openAndMigrate(path), moved };
+  }
+}
+
+function openAndMigrate(path: string): Database {
+  // The file is made with its mode, never chmod'ed later.
+  if (path !== ":memory:") closeSync(openSync(path, "a", 0o600));
+  const db = new Database(path, { create: true, readwrite: true, strict: true });
+  try {
+    const version = (db.query("PRAGMA user_version").get() as { user_version: number }).user_version;
+    if (version > schemaVersion) throw new NewerStoreError(path, version);
+    db.run("PRAGMA journal_mode = WAL");
+    db.run("PRAGMA synchronous = FULL");
+    if (process.platform === "darwin") db.run("PRAGMA fullfsync = 1");
+    db.run("PRAGMA journal_size_limit = 4194304");
+    db.run("PRAGMA cache_size = -8192");
+    db.run("PRAGMA temp_store = MEMORY");
+    migrate(db, version);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function migrate(db: Database, version: number): void {
+  if (version < schemaVersion)
+    db.transaction(() => {
+      for (const sql of migrations.slice(version)) db.run(sql);
+      db.run(`PRAGMA user_version = ${schemaVersion}`);
+    })();
+  for (const { table, column, type } of lateColumns) {
+    const columns = db.query(`PRAGMA table_info(${table})`).all() as { name: string }[];
+    if (!columns.some((c) => c.name === column)) db.run(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`);
+  }
+}

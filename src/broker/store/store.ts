@@ -1,0 +1,451 @@
+// Every SQL statement of the broker, prepared once. Nothing here knows a rule of the bus: handlers decide, the store writes and reads.
+import type { Database } from "bun:sqlite";
+import type { DeliveryRow, FullMessageRow, MessageRow, PeerRow, QueuedRow, SessionRow } from "./rows.ts";
+
+const messageColumns =
+  "m.id, m.thread_id, m.seq, m.sender_id, m.via, m.reply_to, m.ask_id, m.verdict, m.mode, m.at, m.length, m.recipients, m.first_line, m.refs";
+
+/** The statements over one open database. All are synchronous; errors are bun:sqlite's. */
+export class Store {
+  readonly db: Database;
+  private readonly sql: ReturnType<typeof prepareAll>;
+  private synchronous: "FULL" | "NORMAL" = "FULL";
+
+  constructor(db: Database) {
+    this.db = db;
+    this.sql = prepareAll(db);
+  }
+
+  /** Opens a write transaction; `durable` decides whether its commit waits for the disk (semantics §10). */
+  begin(durable: boolean): void {
+    const wanted = durable ? "FULL" : "NORMAL";
+    if (wanted !== this.synchronous) {
+      this.db.run(`PRAGMA synchronous = ${wanted}`);
+      this.synchronous = wanted;
+    }
+    this.sql.begin.run();
+  }
+  commit(): void {
+    this.sql.commit.run();
+  }
+  /** Takes the transaction back, if there still is one: SQLITE_FULL and the like end it by themselves. */
+  rollback(): void {
+    if (this.db.inTransaction) this.sql.rollback.run();
+  }
+  get inTransaction(): boolean {
+    return this.db.inTransaction;
+  }
+  /** Moves what the WAL holds into the file and cuts it; for idle times and the end. */
+  checkpoint(): void {
+    this.db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  }
+  close(): void {
+    this.db.close();
+  }
+
+  // Peers, aliases, sessions
+  peers(): PeerRow[] {
+    return this.sql.peers.all() as PeerRow[];
+  }
+  insertPeer(p: Omit<PeerRow, "id" | "used" | "last_end">): number {
+    const row = this.sql.insertPeer.get(p.handle, p.display, p.role, p.client, p.cwd, p.version, p.owner, p.last_seen_at) as { id: number };
+    return row.id;
+  }
+  updatePeer(id: number, p: Pick<PeerRow, "display" | "role" | "client" | "cwd" | "version">): void {
+    this.sql.updatePeer.run(p.display, p.role, p.client, p.cwd, p.version, id);
+  }
+  setHandle(id: number, handle: string): void {
+    this.sql.setHandle.run(handle, id);
+  }
+  setOwner(id: number, owner: boolean): void {
+    this.sql.setOwner.run(owner ? 1 : 0, id);
+  }
+  setUsed(id: number): void {
+    this.sql.setUsed.run(id);
+  }
+  setLastEnd(id: number, lastEnd: number): void {
+    this.sql.setLastEnd.run(lastEnd, id);
+  }
+  setSeen(id: number, at: number): void {
+    this.sql.setSeen.run(at, id);
+  }
+  /** Removes a peer with its ended sessions, aliases and mutes. */
+  deletePeer(id: number): void {
+    this.sql.deletePeer.run(id);
+    this.sql.deletePeerSessions.run(id);
+    this.sql.deletePeerAliases.run(id);
+    this.sql.deletePeerMutes.run(id, id);
+  }
+  aliases(): { handle: string; peer_id: number; until_at: number }[] {
+    return this.sql.aliases.all() as { handle: string; peer_id: number; until_at: number }[];
+  }
+  putAlias(handle: string, peerId: number, untilAt: number): void {
+    this.sql.putAlias.run(handle, peerId, untilAt);
+  }
+  deleteAlias(handle: string): void {
+    this.sql.deleteAlias.run(handle);
+  }
+  liveSessions(): SessionRow[] {
+    return this.sql.liveSessions.all() as SessionRow[];
+  }
+  session(client: string, cliSessionId: string): SessionRow | null {
+    return this.sql.session.get(client, cliSessionId) as SessionRow | null;
+  }
+  /** A session by the CLI's id alone; null where none or more than one has it. */
+  sessionById(cliSessionId: string): SessionRow | null {
+    const rows = this.sql.sessionById.all(cliSessionId) as SessionRow[];
+    return rows.length === 1 ? (rows[0] ?? null) : null;
+  }
+  /** The peer's newest session, ended or not. */
+  latestSession(peerId: number): SessionRow | null {
+    return this.sql.latestSession.get(peerId) as SessionRow | null;
+  }
+  putSession(s: Omit<SessionRow, "id" | "ended_at">, now: number): number {
+    const row = this.sql.putSession.get(
+      s.peer_id, s.client, s.cli_session_id, s.host_pid, s.host_start, s.host_boot, s.transcript_path, s.title, s.cwd, s.pinned, s.headless, now,
+    ) as { id: number };
+    return row.id;
+  }
+  endSession(id: number, at: number): void {
+    this.sql.endSession.run(at, id);
+  }
+  setPinned(id: number): void {
+    this.sql.setPinned.run(id);
+  }
+  /** Sessions that ended before `at` and whose peers have no message, delivery or group. */
+  endedSessionsOfBarePeers(at: number): number[] {
+    return this.sql.endedSessionsOfBarePeers.values(at).map((r) => r[0] as number);
+  }
+  deleteSession(id: number): void {
+    this.sql.deleteSession.run(id);
+  }
+
+  // Threads and messages
+  nextIds(): { message: number; thread: number } {
+    return this.sql.nextIds.get() as { message: number; thread: number };
+  }
+  thread(id: number): { latest_seq: number; latest_message_id: number } | null {
+    return this.sql.thread.get(id) as { latest_seq: number; latest_message_id: number } | null;
+  }
+  participants(threadId: number): number[] {
+    return this.sql.participants.values(threadId).map((r) => r[0] as number);
+  }
+  putThread(id: number, seq: number, messageId: number): void {
+    if (seq === 1) this.sql.insertThread.run(id, messageId);
+    else this.sql.updateThread.run(seq, messageId, id);
+  }
+  addParticipant(threadId: number, peerId: number): void {
+    this.sql.addParticipant.run(threadId, peerId);
+  }
+  insertMessage(m: FullMessageRow & { idem_key: string | null; idem_hash: string | null }): void {
+    this.sql.insertMessage.run(
+      m.id, m.thread_id, m.seq, m.sender_id, m.via, m.reply_to, m.ask_id, m.verdict, m.mode, m.at, m.length, m.recipients, m.first_line, m.refs,
+      m.idem_key, m.idem_hash, m.body,
+    );
+  }
+  message(id: number): MessageRow | null {
+    return this.sql.message.get(id) as MessageRow | null;
+  }
+  fullMessage(id: number): FullMessageRow | null {
+    return this.sql.fullMessage.get(id) as FullMessageRow | null;
+  }
+  messageBySeq(threadId: number, seq: number): MessageRow | null {
+    return this.sql.messageBySeq.get(threadId, seq) as MessageRow | null;
+  }
+  threadMessages(threadId: number, sinceSeq: number): MessageRow[] {
+    return this.sql.threadMessages.all(threadId, sinceSeq) as MessageRow[];
+  }
+  /** The thread's newest ask, of `senderId` where given. */
+  latestAsk(threadId: number, senderId: number | null): MessageRow | null {
+    return this.sql.latestAsk.get(threadId, senderId, senderId) as MessageRow | null;
+  }
+  repliesTo(threadId: number, askId: number): MessageRow[] {
+    return this.sql.repliesTo.all(threadId, askId) as MessageRow[];
+  }
+  body(id: number): string {
+    return (this.sql.body.get(id) as { body: string } | null)?.body ?? "";
+  }
+  byKey(senderId: number, key: string, after: number): (MessageRow & { idem_hash: string }) | null {
+    return this.sql.byKey.get(senderId, key, after) as (MessageRow & { idem_hash: string }) | null;
+  }
+  messagesAfter(id: number, limit: number): FullMessageRow[] {
+    return this.sql.messagesAfter.all(id, limit) as FullMessageRow[];
+  }
+  threadMessagesAfter(threadId: number, id: number, limit: number): FullMessageRow[] {
+    return this.sql.threadMessagesAfter.all(threadId, id, limit) as FullMessageRow[];
+  }
+  recentThreads(limit: number): { id: number; latest_seq: number; latest_message_id: number }[] {
+    return this.sql.recentThreads.all(limit) as { id: number; latest_seq: number; latest_message_id: number }[];
+  }
+  recentThreadsOf(peerId: number, limit: number): { id: number; latest_seq: number; latest_message_id: number }[] {
+    return this.sql.recentThreadsOf.all(peerId, limit) as { id: number; latest_seq: number; latest_message_id: number }[];
+  }
+
+  // Deliveries
+  insertDelivery(d: Omit<DeliveryRow, "pull" | "history">): void {
+    this.sql.insertDelivery.run(
+      d.message_id, d.peer_id, d.state, d.mode, d.thread_id, d.is_reply, d.waited, d.attempts, d.channel, d.state_at, d.mark,
+    );
+  }
+  delivery(messageId: number, peerId: number): DeliveryRow | null {
+    return this.sql.delivery.get(messageId, peerId) as DeliveryRow | null;
+  }
+  deliveries(messageId: number): DeliveryRow[] {
+    return this.sql.deliveries.all(messageId) as DeliveryRow[];
+  }
+  /** Moves a delivery from a state in [`least`, `most`] to `state`; null when it is in none of these. */
+  moveDelivery(messageId: number, peerId: number, state: number, at: number, least: number, most: number): DeliveryRow | null {
+    return this.sql.moveDelivery.get(state, at, messageId, peerId, least, most) as DeliveryRow | null;
+  }
+  /** queued → sent over `channel`; null when it is no longer queued. */
+  handOver(messageId: number, peerId: number, channel: string, at: number, mark: string | null): DeliveryRow | null {
+    return this.sql.handOver.get(channel, at, mark, messageId, peerId) as DeliveryRow | null;
+  }
+  /** sent → queued. */
+  requeue(messageId: number, peerId: number, at: number, pull: boolean): DeliveryRow | null {
+    return this.sql.requeue.get(at, pull ? 1 : 0, messageId, peerId) as DeliveryRow | null;
+  }
+  /** Adds a finished attempt, a JSON array, to a delivery's history. */
+  addHistory(messageId: number, peerId: number, attemptJson: string): void {
+    this.sql.addHistory.run(attemptJson, messageId, peerId);
+  }
+  /** Queued deliveries of one peer become another's, where that one does not have the message already. */
+  moveQueued(fromId: number, toId: number): void {
+    this.sql.moveQueued.run(toId, fromId);
+  }
+  deleteDelivery(messageId: number, peerId: number): void {
+    this.sql.deleteDelivery.run(messageId, peerId);
+  }
+  sentDeliveries(): DeliveryRow[] {
+    return this.sql.sentDeliveries.all() as DeliveryRow[];
+  }
+  countUnread(peerId: number): number {
+    return (this.sql.countUnread.get(peerId) as { n: number }).n;
+  }
+  /** Unread deliveries of a peer with their messages, oldest first. */
+  unread(peerId: number): (MessageRow & { state: number })[] {
+    return this.sql.unread.all(peerId) as (MessageRow & { state: number })[];
+  }
+  /** Newest deliveries of a peer, `before` exclusive: message and thread. */
+  recentDeliveries(peerId: number, before: number, limit: number): { message_id: number; thread_id: number }[] {
+    return this.sql.recentDeliveries.all(peerId, before, limit) as { message_id: number; thread_id: number }[];
+  }
+  /** Queued deliveries of a peer that may still be handed over, oldest first, with bodies. */
+  queued(peerId: number, modeMax: number, attemptsMax: number, pullMax: number, limit: number): QueuedRow[] {
+    return this.sql.queued.all(peerId, modeMax, attemptsMax, pullMax, limit) as QueuedRow[];
+  }
+  countQueued(peerId: number, modeMax: number, attemptsMax: number): number {
+    return (this.sql.countQueued.get(peerId, modeMax, attemptsMax) as { n: number }).n;
+  }
+  unreadByState(): { state: number; n: number }[] {
+    return this.sql.unreadByState.all() as { state: number; n: number }[];
+  }
+  oldestQueuedAt(): number | null {
+    return (this.sql.oldestQueued.get() as { at: number | null }).at;
+  }
+
+  // Groups, mutes, facts, search
+  groups(): { id: number; name: string; created_at: number; created_by: number }[] {
+    return this.sql.groups.all() as { id: number; name: string; created_at: number; created_by: number }[];
+  }
+  groupMembers(): { group_id: number; peer_id: number }[] {
+    return this.sql.groupMembers.all() as { group_id: number; peer_id: number }[];
+  }
+  insertGroup(name: string, at: number, by: number): number {
+    return (this.sql.insertGroup.get(name, at, by) as { id: number }).id;
+  }
+  deleteGroup(id: number): void {
+    this.sql.deleteGroupMembers.run(id);
+    this.sql.deleteGroup.run(id);
+  }
+  addMember(groupId: number, peerId: number): void {
+    this.sql.addMember.run(groupId, peerId);
+  }
+  removeMember(groupId: number, peerId: number): void {
+    this.sql.removeMember.run(groupId, peerId);
+  }
+  mutes(peerId: number): { muted_id: number; until_at: number }[] {
+    return this.sql.mutes.all(peerId) as { muted_id: number; until_at: number }[];
+  }
+  putMute(peerId: number, mutedId: number, untilAt: number): void {
+    this.sql.putMute.run(peerId, mutedId, untilAt);
+  }
+  deleteMute(peerId: number, mutedId: number): void {
+    this.sql.deleteMute.run(peerId, mutedId);
+  }
+  fact(name: string): number {
+    return (this.sql.fact.get(name) as { value: number } | null)?.value ?? 0;
+  }
+  setFact(name: string, value: number): void {
+    this.sql.setFact.run(name, value);
+  }
+  /** Puts up to `limit` more messages into full-text search; how many it were. */
+  fillSearch(limit: number): number {
+    const from = this.fact("search_filled");
+    const rows = this.sql.bodiesAfter.all(from, limit) as { id: number; body: string }[];
+    for (const row of rows) this.sql.insertSearch.run(row.id, row.body);
+    const last = rows.at(-1);
+    if (last) this.setFact("search_filled", last.id);
+    return rows.length;
+  }
+  search(match: string, threadId: number | null, limit: number): (MessageRow & { snippet: string })[] {
+    return this.sql.search.all(match, threadId, threadId, limit) as (MessageRow & { snippet: string })[];
+  }
+  /** Oldest threads, for retention. */
+  oldThreads(before: number, afterId: number, limit: number): { id: number; at: number }[] {
+    return this.sql.oldThreads.all(afterId, before, limit) as { id: number; at: number }[];
+  }
+  threadHasOpen(threadId: number): boolean {
+    return this.sql.threadHasOpen.get(threadId) !== null;
+  }
+  /** Removes a thread with everything in it. */
+  deleteThread(threadId: number): void {
+    const filled = this.fact("search_filled");
+    for (const row of this.sql.threadBodies.all(threadId) as { id: number; body: string }[])
+      if (row.id <= filled) this.sql.deleteSearch.run(row.id, row.body);
+    for (const statement of this.sql.deleteThread) statement.run(threadId);
+  }
+}
+
+function prepareAll(db: Database) {
+  const p = (sql: string) => db.prepare(sql);
+  return {
+    begin: p("BEGIN IMMEDIATE"),
+    commit: p("COMMIT"),
+    rollback: p("ROLLBACK"),
+    peers: p("SELECT id, handle, display, role, client, cwd, version, owner, used, last_end, last_seen_at FROM peers"),
+    insertPeer: p(
+      "INSERT INTO peers (handle, display, role, client, cwd, version, owner, created_at, last_seen_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) RETURNING id",
+    ),
+    updatePeer: p("UPDATE peers SET display = ?, role = ?, client = ?, cwd = ?, version = ? WHERE id = ?"),
+    setHandle: p("UPDATE peers SET handle = ? WHERE id = ?"),
+    setOwner: p("UPDATE peers SET owner = ? WHERE id = ?"),
+    setUsed: p("UPDATE peers SET used = 1 WHERE id = ?"),
+    setLastEnd: p("UPDATE peers SET last_end = ? WHERE id = ?"),
+    setSeen: p("UPDATE peers SET last_seen_at = ? WHERE id = ?"),
+    deletePeer: p("DELETE FROM peers WHERE id = ?"),
+    deletePeerSessions: p("DELETE FROM sessions WHERE peer_id = ?"),
+    deletePeerAliases: p("DELETE FROM aliases WHERE peer_id = ?"),
+    deletePeerMutes: p("DELETE FROM mutes WHERE peer_id = ? OR muted_id = ?"),
+    aliases: p("SELECT handle, peer_id, until_at FROM aliases"),
+    putAlias: p("INSERT OR REPLACE INTO aliases (handle, peer_id, until_at) VALUES (?, ?, ?)"),
+    deleteAlias: p("DELETE FROM aliases WHERE handle = ?"),
+    liveSessions: p("SELECT * FROM sessions WHERE ended_at IS NULL ORDER BY id"),
+    session: p("SELECT * FROM sessions WHERE client = ? AND cli_session_id = ?"),
+    sessionById: p("SELECT * FROM sessions WHERE cli_session_id = ? LIMIT 2"),
+    latestSession: p("SELECT * FROM sessions WHERE peer_id = ? ORDER BY id DESC LIMIT 1"),
+    putSession: p(
+      `INSERT INTO sessions (peer_id, client, cli_session_id, host_pid, host_start, host_boot, transcript_path, title, cwd, pinned, headless, started_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (client, cli_session_id) DO UPDATE SET peer_id = excluded.peer_id, host_pid = excluded.host_pid, host_start = excluded.host_start,
+         host_boot = excluded.host_boot, transcript_path = excluded.transcript_path, title = excluded.title, cwd = excluded.cwd,
+         pinned = excluded.pinned, headless = excluded.headless, ended_at = NULL
+       RETURNING id`,
+    ),
+    endSession: p("UPDATE sessions SET ended_at = ? WHERE id = ?"),
+    setPinned: p("UPDATE sessions SET pinned = 1 WHERE id = ?"),
+    endedSessionsOfBarePeers: p(
+      `SELECT s.id FROM sessions s JOIN peers p ON p.id = s.peer_id
+       WHERE s.ended_at < ? AND p.used = 0 AND NOT EXISTS (SELECT 1 FROM group_members g WHERE g.peer_id = p.id)`,
+    ),
+    deleteSession: p("DELETE FROM sessions WHERE id = ?"),
+    nextIds: p("SELECT coalesce((SELECT max(id) FROM messages), 0) + 1 AS message, coalesce((SELECT max(id) FROM threads), 0) + 1 AS thread"),
+    thread: p("SELECT latest_seq, latest_message_id FROM threads WHERE id = ?"),
+    participants: p("SELECT peer_id FROM participants WHERE thread_id = ?"),
+    insertThread: p("INSERT INTO threads (id, latest_seq, latest_message_id) VALUES (?, 1, ?)"),
+    updateThread: p("UPDATE threads SET latest_seq = ?, latest_message_id = ? WHERE id = ?"),
+    addParticipant: p("INSERT OR IGNORE INTO participants (thread_id, peer_id) VALUES (?, ?)"),
+    insertMessage: p(
+      `INSERT INTO messages (id, thread_id, seq, sender_id, via, reply_to, ask_id, verdict, mode, at, length, recipients, first_line, refs, idem_key, idem_hash, body)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    message: p(`SELECT ${messageColumns} FROM messages m WHERE m.id = ?`),
+    fullMessage: p(`SELECT ${messageColumns}, m.body FROM messages m WHERE m.id = ?`),
+    messageBySeq: p(`SELECT ${messageColumns} FROM messages m WHERE m.thread_id = ? AND m.seq = ?`),
+    threadMessages: p(`SELECT ${messageColumns} FROM messages m WHERE m.thread_id = ? AND m.seq > ? ORDER BY m.seq`),
+    latestAsk: p(
+      `SELECT ${messageColumns} FROM messages m WHERE m.thread_id = ? AND m.reply_to IS NULL AND (? IS NULL OR m.sender_id = ?) ORDER BY m.seq DESC LIMIT 1`,
+    ),
+    repliesTo: p(`SELECT ${messageColumns} FROM messages m WHERE m.thread_id = ? AND m.ask_id = ? ORDER BY m.seq`),
+    body: p("SELECT body FROM messages WHERE id = ?"),
+    byKey: p(
+      `SELECT ${messageColumns}, m.idem_hash FROM messages m WHERE m.sender_id = ? AND m.idem_key = ? AND m.at > ? ORDER BY m.id DESC LIMIT 1`,
+    ),
+    messagesAfter: p(`SELECT ${messageColumns}, m.body FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT ?`),
+    threadMessagesAfter: p(`SELECT ${messageColumns}, m.body FROM messages m WHERE m.thread_id = ? AND +m.id > ? ORDER BY m.seq LIMIT ?`),
+    recentThreads: p("SELECT id, latest_seq, latest_message_id FROM threads ORDER BY latest_message_id DESC LIMIT ?"),
+    recentThreadsOf: p(
+      `SELECT t.id, t.latest_seq, t.latest_message_id FROM participants p JOIN threads t ON t.id = p.thread_id
+       WHERE p.peer_id = ? ORDER BY p.thread_id DESC LIMIT ?`,
+    ),
+    insertDelivery: p(
+      `INSERT INTO deliveries (message_id, peer_id, state, mode, thread_id, is_reply, waited, attempts, channel, state_at, mark)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    delivery: p("SELECT * FROM deliveries WHERE message_id = ? AND peer_id = ?"),
+    deliveries: p("SELECT * FROM deliveries WHERE message_id = ?"),
+    moveDelivery: p(
+      "UPDATE deliveries SET state = ?, state_at = ? WHERE message_id = ? AND peer_id = ? AND state >= ? AND state <= ? RETURNING *",
+    ),
+    handOver: p(
+      `UPDATE deliveries SET state = 1, channel = ?, state_at = ?, mark = ?, attempts = attempts + 1
+       WHERE message_id = ? AND peer_id = ? AND state = 0 RETURNING *`,
+    ),
+    requeue: p("UPDATE deliveries SET state = 0, state_at = ?, pull = max(pull, ?) WHERE message_id = ? AND peer_id = ? AND state = 1 RETURNING *"),
+    addHistory: p("UPDATE deliveries SET history = coalesce(history || ',', '') || ? WHERE message_id = ? AND peer_id = ?"),
+    moveQueued: p("UPDATE OR IGNORE deliveries SET peer_id = ? WHERE peer_id = ? AND state <= 2 AND state = 0"),
+    deleteDelivery: p("DELETE FROM deliveries WHERE message_id = ? AND peer_id = ?"),
+    sentDeliveries: p("SELECT * FROM deliveries WHERE state = 1 ORDER BY message_id"),
+    countUnread: p("SELECT count(*) AS n FROM deliveries WHERE peer_id = ? AND state <= 2"),
+    unread: p(
+      `SELECT ${messageColumns}, d.state FROM deliveries d JOIN messages m ON m.id = d.message_id
+       WHERE d.peer_id = ? AND d.state <= 2 ORDER BY d.message_id`,
+    ),
+    recentDeliveries: p(
+      "SELECT message_id, thread_id FROM deliveries WHERE peer_id = ? AND message_id < ? ORDER BY message_id DESC LIMIT ?",
+    ),
+    queued: p(
+      `SELECT ${messageColumns}, m.body, d.mode AS delivery_mode, d.attempts, d.pull
+       FROM deliveries d JOIN messages m ON m.id = d.message_id
+       WHERE d.peer_id = ? AND d.state <= 2 AND d.state = 0 AND d.mode <= ? AND d.attempts < ? AND d.pull <= ? ORDER BY d.message_id LIMIT ?`,
+    ),
+    countQueued: p(
+      "SELECT count(*) AS n FROM deliveries WHERE peer_id = ? AND state <= 2 AND state = 0 AND mode <= ? AND attempts < ?",
+    ),
+    unreadByState: p("SELECT state, count(*) AS n FROM deliveries WHERE state <= 2 GROUP BY state"),
+    oldestQueued: p("SELECT min(m.at) AS at FROM messages m WHERE m.id = (SELECT min(message_id) FROM deliveries WHERE state <= 2 AND state = 0)"),
+    groups: p("SELECT id, name, created_at, created_by FROM groups ORDER BY name"),
+    groupMembers: p("SELECT group_id, peer_id FROM group_members"),
+    insertGroup: p("INSERT INTO groups (name, created_at, created_by) VALUES (?, ?, ?) RETURNING id"),
+    deleteGroup: p("DELETE FROM groups WHERE id = ?"),
+    deleteGroupMembers: p("DELETE FROM group_members WHERE group_id = ?"),
+    addMember: p("INSERT OR IGNORE INTO group_members (group_id, peer_id) VALUES (?, ?)"),
+    removeMember: p("DELETE FROM group_members WHERE group_id = ? AND peer_id = ?"),
+    mutes: p("SELECT muted_id, until_at FROM mutes WHERE peer_id = ?"),
+    putMute: p("INSERT OR REPLACE INTO mutes (peer_id, muted_id, until_at) VALUES (?, ?, ?)"),
+    deleteMute: p("DELETE FROM mutes WHERE peer_id = ? AND muted_id = ?"),
+    fact: p("SELECT value FROM facts WHERE name = ?"),
+    setFact: p("INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)"),
+    bodiesAfter: p("SELECT id, body FROM messages WHERE id > ? ORDER BY id LIMIT ?"),
+    insertSearch: p("INSERT INTO messages_search (rowid, body) VALUES (?, ?)"),
+    deleteSearch: p("INSERT INTO messages_search (messages_search, rowid, body) VALUES ('delete', ?, ?)"),
+    search: p(
+      `SELECT ${messageColumns}, snippet(messages_search, 0, '«', '»', '…', 24) AS snippet
+       FROM messages_search s JOIN messages m ON m.id = s.rowid
+       WHERE messages_search MATCH ? AND (? IS NULL OR m.thread_id = ?) ORDER BY bm25(messages_search) LIMIT ?`,
+    ),
+    oldThreads: p(
+      "SELECT t.id, m.at FROM threads t JOIN messages m ON m.id = t.latest_message_id WHERE t.id > ? AND m.at < ? ORDER BY t.id LIMIT ?",
+    ),
+    threadHasOpen: p(
+      "SELECT 1 AS open FROM messages m JOIN deliveries d ON d.message_id = m.id WHERE m.thread_id = ? AND d.state <= 2 LIMIT 1",
+    ),
+    threadBodies: p("SELECT id, body FROM messages WHERE thread_id = ?"),
+    deleteThread: [
+      p("DELETE FROM deliveries WHERE message_id IN (SELECT id FROM messages WHERE thread_id = ?)"),
+      p("DELETE FROM messages WHERE thread_id = ?"),
+      p("DELETE FROM participants WHERE thread_id = ?"),
+      p("DELETE FROM threads WHERE id = ?"),
+    ],
+  };
+}

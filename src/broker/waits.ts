@@ -1,0 +1,220 @@
+// Open waits: who waits for whose reply, and what ends a wait (semantics §7, §9).
+import { ProtocolError } from "../protocol/errors.ts";
+import { okLine } from "../protocol/frames.ts";
+import type { Fields, Result, WaitNote } from "../protocol/schemas.ts";
+import { cut } from "../protocol/text.ts";
+import { add, type Bus, type Conn, drop, due, type Peer, put, remove, set, stage, type Wait } from "./bus.ts";
+import { advance, handOver, pump, takeBack } from "./delivery.ts";
+import { handleOf, matrixOf, recipientIds } from "./messages.ts";
+import { isHere } from "./presence.ts";
+import type { MessageRow } from "./store/rows.ts";
+
+/** The ask that `collect` and `wait` are about: `messageId`, else the caller's latest (wait), else the thread's latest. */
+export function askOf(bus: Bus, threadId: number, messageId: number | undefined, sender: Peer | null): MessageRow {
+  if (!bus.store.thread(threadId)) throw new ProtocolError("unknown_thread", `there is no thread ${threadId}`);
+  if (messageId !== undefined) {
+    const row = bus.store.message(messageId);
+    if (!row) throw new ProtocolError("unknown_message", `there is no message ${messageId}`);
+    if (row.thread_id !== threadId || row.reply_to !== null)
+      throw new ProtocolError("bad_request", `messageId: message ${messageId} is no ask of thread ${threadId}`);
+    return row;
+  }
+  const own = sender ? bus.store.latestAsk(threadId, sender.id) : null;
+  const ask = own ?? bus.store.latestAsk(threadId, null);
+  if (!ask) throw new ProtocolError("unknown_thread", `thread ${threadId} has no ask`);
+  return ask;
+}
+
+/** The request `wait`: answers at once, or holds the connection's later lines until it ends. */
+export function startWait(bus: Bus, conn: Conn, peer: Peer, requestId: number, f: Fields<"wait">): void {
+  const ask = askOf(bus, f.threadId, f.messageId, peer);
+  const answered = new Set(matrixOf(bus, ask).flatMap((row) => (row.replyMessageId === null ? [] : [row.handle])));
+  const recipients = recipientIds(ask).flatMap((id) => bus.peers.get(id) ?? []);
+  const wait: Wait = {
+    conn,
+    requestId,
+    peer,
+    threadId: f.threadId,
+    askId: ask.id,
+    all: f.until === "all_replied",
+    deadline: bus.mono + Math.min(f.timeoutMs ?? bus.limits.waitDefaultMs, bus.limits.waitMaxMs),
+    early: f.early ?? false,
+    confirm: f.confirm ?? false,
+    recipients,
+    pending: new Set(recipients.filter((p) => !answered.has(p.handle))),
+  };
+  let here = bus.waits.get(f.threadId);
+  if (!here) {
+    here = new Set();
+    put(bus, bus.waits, f.threadId, here);
+  }
+  add(bus, here, wait);
+  for (const who of waitersOf(wait)) add(bus, who.waits, wait);
+  set(bus, conn, "wait", wait);
+  due(bus, wait.deadline);
+  if (isMet(wait)) return endWait(bus, wait, {});
+  if (wait.deadline <= bus.mono) return endWait(bus, wait, { timedOut: true });
+  checkWaits(bus);
+}
+
+/** A wait counts for its peer and for its connection's via. */
+function waitersOf(wait: Wait): Peer[] {
+  return wait.conn.via ? [wait.peer, wait.conn.via] : [wait.peer];
+}
+
+function isMet(wait: Wait): boolean {
+  return wait.all ? wait.pending.size === 0 : wait.pending.size < wait.recipients.length;
+}
+
+/** Whether a peer has an open wait on the thread that will be given a reply to `askId`; such a reply is not pushed as well. */
+export function waitFor(bus: Bus, peer: Peer, threadId: number, askId: number | null): Wait | null {
+  for (const wait of bus.waits.get(threadId) ?? []) if (wait.askId === askId && waitersOf(wait).includes(peer)) return wait;
+  return null;
+}
+
+/** A reply was stored: waits for it move on. `speakers` are the replier and its via. */
+export function replyArrived(bus: Bus, threadId: number, askId: number | null, speakers: readonly Peer[]): void {
+  for (const wait of [...(bus.waits.get(threadId) ?? [])]) {
+    if (wait.askId !== askId) continue;
+    for (const speaker of speakers) remove(bus, wait.pending, speaker);
+    if (isMet(wait)) endWait(bus, wait, {});
+  }
+}
+
+type Ending = { timedOut?: boolean; note?: WaitNote };
+
+/** Answers a wait and takes it away. */
+export function endWait(bus: Bus, wait: Wait, ending: Ending): void {
+  const ask = bus.store.message(wait.askId);
+  const { conn } = wait;
+  forgetWait(bus, wait);
+  if (!ask) return stage(bus, conn, okLine(wait.requestId, "{}"));
+  const replies = bus.store.repliesTo(wait.threadId, wait.askId);
+  const result: Result<"wait"> = {
+    threadId: wait.threadId,
+    conditionMet: isMet(wait),
+    timedOut: ending.timedOut ?? false,
+    matrix: matrixOf(bus, ask),
+    askMessageId: wait.askId,
+    replies: replies.filter((r) => r.sender_id !== wait.peer.id).map((r) => replyView(bus, r)),
+    notes: [...notesOf(bus, wait, ask), ...(ending.note ? [ending.note] : [])],
+  };
+  const given = replies.filter((r) => handReplyOver(bus, wait, r)).map((r) => r.id);
+  const taken = wait.confirm || !given.length ? undefined : () => bus.later(() => given.forEach((id) => confirmTaken(bus, wait, id)));
+  stage(bus, conn, okLine(wait.requestId, JSON.stringify(result)), taken);
+}
+
+function replyView(bus: Bus, row: MessageRow): Result<"wait">["replies"][number] {
+  const verdict = row.verdict === null ? null : (["agree", "disagree", "info"] as const)[row.verdict - 1];
+  return { id: row.id, seq: row.seq, from: handleOf(bus, row.sender_id), verdict: verdict ?? null, body: cut(bus.store.body(row.id), bus.limits.bodyCharactersMax) };
+}
+
+/** The waiting peer's own delivery of a reply goes over by this answer, if nothing else has it. */
+function handReplyOver(bus: Bus, wait: Wait, reply: MessageRow): boolean {
+  let given = false;
+  for (const who of waitersOf(wait)) {
+    const held = who.handouts.get(reply.id);
+    if (held?.channel === "wait") {
+      set(bus, held, "held", false);
+      set(bus, held, "deadline", bus.mono + bus.limits.proofWindowMs);
+      due(bus, held.deadline);
+      given = true;
+    } else if (handOver(bus, who, reply.id, reply.thread_id, "wait", wait.conn)) given = true;
+  }
+  return given;
+}
+
+function confirmTaken(bus: Bus, wait: Wait, messageId: number): void {
+  for (const who of waitersOf(wait)) if (who.handouts.get(messageId)?.channel === "wait") advance(bus, messageId, who, "delivered", "confirmed");
+}
+
+/** Who has it and has not answered, who has not confirmed it, and who has left. */
+function notesOf(bus: Bus, wait: Wait, ask: MessageRow): WaitNote[] {
+  if (isMet(wait) && wait.all) return [];
+  const rows = new Map(bus.store.deliveries(ask.id).map((d) => [d.peer_id, d.state]));
+  const pending = [...wait.pending];
+  const here = pending.filter((p) => isHere(bus, p));
+  const groups: WaitNote[] = [
+    { kind: "unanswered", handles: here.filter((p) => (rows.get(p.id) ?? 0) >= 2).map((p) => p.handle) },
+    { kind: "unconfirmed", handles: here.filter((p) => (rows.get(p.id) ?? 0) < 2).map((p) => p.handle) },
+    { kind: "offline", handles: pending.filter((p) => !here.includes(p)).map((p) => p.handle) },
+  ];
+  return groups.filter((note) => note.handles.length);
+}
+
+function forgetWait(bus: Bus, wait: Wait): void {
+  const here = bus.waits.get(wait.threadId);
+  if (here) {
+    remove(bus, here, wait);
+    if (!here.size) drop(bus, bus.waits, wait.threadId);
+  }
+  for (const who of waitersOf(wait)) remove(bus, who.waits, wait);
+  set(bus, wait.conn, "wait", null);
+}
+
+/** A connection closed: its wait goes. Replies held for it pass to another wait of the same peer, else they go back. */
+export function cancelWait(bus: Bus, wait: Wait): void {
+  forgetWait(bus, wait);
+  for (const who of waitersOf(wait)) {
+    const other = waitFor(bus, who, wait.threadId, wait.askId);
+    for (const handout of [...who.handouts.values()]) {
+      if (handout.channel !== "wait" || handout.conn !== wait.conn || !handout.held) continue;
+      if (!other) takeBack(bus, handout, "closed", false);
+      else {
+        remove(bus, wait.conn.handouts, handout);
+        set(bus, handout, "conn", other.conn);
+        add(bus, other.conn.handouts, handout);
+      }
+    }
+    pump(bus, who);
+  }
+}
+
+/** Waits whose time is over. Returns the next deadline. */
+export function expireWaits(bus: Bus): number {
+  let next = Number.POSITIVE_INFINITY;
+  for (const waits of [...bus.waits.values()])
+    for (const wait of [...waits]) {
+      if (wait.deadline <= bus.mono) endWait(bus, wait, { timedOut: true });
+      else next = Math.min(next, wait.deadline);
+    }
+  return next;
+}
+
+/** Early waits end when nobody is left who could answer, or when waits form a circle. */
+export function checkWaits(bus: Bus): void {
+  for (const waits of [...bus.waits.values()])
+    for (const wait of [...waits]) {
+      if (!wait.early || !bus.waits.get(wait.threadId)?.has(wait)) continue;
+      const note = goneNote(bus, wait) ?? circleNote(wait);
+      if (note) endWait(bus, wait, { note });
+    }
+}
+
+function goneNote(bus: Bus, wait: Wait): WaitNote | null {
+  if (!wait.pending.size || [...wait.pending].some((p) => isHere(bus, p))) return null;
+  return { kind: "gone", handles: [...wait.pending].map((p) => p.handle) };
+}
+
+/** The circle that a wait is part of: whoever it waits for waits, over any number of steps, for it. */
+function circleNote(wait: Wait): WaitNote | null {
+  for (const me of waitersOf(wait)) {
+    const circle = [...wait.pending].map((p) => pathTo(p, me, new Set())).filter((path) => path !== null);
+    const shut = wait.all ? circle.length > 0 : circle.length > 0 && circle.length === wait.pending.size;
+    const first = circle[0];
+    if (shut && first) return { kind: "circle", handles: [me, ...first].map((p) => p.handle) };
+  }
+  return null;
+}
+
+function pathTo(from: Peer, goal: Peer, seen: Set<Peer>): Peer[] | null {
+  if (from === goal) return [];
+  if (seen.has(from)) return null;
+  seen.add(from);
+  for (const wait of from.waits)
+    for (const next of wait.pending) {
+      const rest = pathTo(next, goal, seen);
+      if (rest) return [from, ...rest];
+    }
+  return null;
+}

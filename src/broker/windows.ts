@@ -1,0 +1,94 @@
+// Rate, duplicate and ping-pong windows: in memory, on monotonic time, taken back with a failed turn (semantics §5, §6).
+import { pingPongRepliesMax, pingPongWindowMs } from "../protocol/constants.ts";
+import { ProtocolError } from "../protocol/errors.ts";
+import { type Bus, drop, type Peer, put, undo, type Windows } from "./bus.ts";
+
+/** Empty windows. */
+export function newWindows(): Windows {
+  return { rate: new Map(), duplicates: new Map(), duplicateOrder: [], pairs: new Map() };
+}
+
+/** The key of what must not be sent twice in the window. */
+export function duplicateKey(parts: readonly (string | number | null)[]): bigint {
+  return Bun.hash.wyhash(JSON.stringify(parts)) as bigint;
+}
+
+/** Refuses what the sender stored within the duplicate window already. */
+export function checkDuplicate(bus: Bus, key: bigint): void {
+  forgetOldDuplicates(bus);
+  const seen = bus.windows.duplicates.get(key);
+  if (!seen || seen.at + bus.limits.duplicateWindowMs <= bus.mono) return;
+  const left = Math.ceil((seen.at + bus.limits.duplicateWindowMs - bus.mono) / 1000);
+  throw new ProtocolError("duplicate", `this was sent as message ${seen.messageId} already; the same can be sent again in ${left} s`, {
+    messageId: seen.messageId,
+  });
+}
+
+function forgetOldDuplicates(bus: Bus): void {
+  const { duplicates, duplicateOrder } = bus.windows;
+  let old = 0;
+  for (const entry of duplicateOrder) {
+    if (entry.at + bus.limits.duplicateWindowMs > bus.mono) break;
+    if (duplicates.get(entry.key)?.at === entry.at) duplicates.delete(entry.key);
+    old++;
+  }
+  if (old) duplicateOrder.splice(0, old);
+}
+
+/** Refuses a sender that has used up its window. */
+export function checkRate(bus: Bus, peer: Peer): void {
+  const times = bus.windows.rate.get(peer.id);
+  if (!times) return;
+  const from = bus.mono - bus.limits.sendWindowMs;
+  while (times.length && (times[0] ?? 0) <= from) times.shift();
+  if (times.length < bus.limits.sendsPerWindow) return;
+  const retryAfterMs = Math.max(1, Math.ceil((times[times.length - bus.limits.sendsPerWindow] ?? bus.mono) - from));
+  throw new ProtocolError(
+    "rate_limited",
+    `${peer.handle} has sent ${bus.limits.sendsPerWindow} messages in ${bus.limits.sendWindowMs} ms; there is room again in ${retryAfterMs} ms`,
+    { retryAfterMs },
+  );
+}
+
+/** Counts a stored send or reply. `key` null leaves the duplicate window alone. */
+export function countSend(bus: Bus, peer: Peer, key: bigint | null, messageId: number, at = bus.mono): void {
+  let times = bus.windows.rate.get(peer.id);
+  if (!times) {
+    times = [];
+    put(bus, bus.windows.rate, peer.id, times);
+  }
+  const counted = times;
+  counted.push(at);
+  undo(bus, () => counted.splice(counted.lastIndexOf(at), 1));
+  if (key === null) return;
+  put(bus, bus.windows.duplicates, key, { at, messageId });
+  const entry = { key, at };
+  bus.windows.duplicateOrder.push(entry);
+  undo(bus, () => bus.windows.duplicateOrder.splice(bus.windows.duplicateOrder.lastIndexOf(entry), 1));
+}
+
+/** Windows that hold nothing any more go; called from time to time. */
+export function sweepWindows(bus: Bus): void {
+  forgetOldDuplicates(bus);
+  for (const [id, times] of bus.windows.rate) if ((times.at(-1) ?? 0) + bus.limits.sendWindowMs <= bus.mono) bus.windows.rate.delete(id);
+  for (const [key, pair] of bus.windows.pairs) if ((pair.times.at(-1) ?? 0) + pingPongWindowMs <= bus.mono) bus.windows.pairs.delete(key);
+}
+
+/**
+ * Counts a reply between two peers in a thread. `throttled` from the thirteenth within ten minutes without a word of the owner;
+ * `tell` the first time.
+ */
+export function countReply(bus: Bus, threadId: number, a: Peer, b: Peer): { throttled: boolean; tell: boolean } {
+  const key = `${threadId} ${Math.min(a.id, b.id)} ${Math.max(a.id, b.id)}`;
+  const old = bus.windows.pairs.get(key);
+  const times = (old?.times ?? []).filter((t) => t + pingPongWindowMs > bus.mono);
+  const throttled = times.length >= pingPongRepliesMax;
+  const told = throttled && (old?.told ?? false);
+  put(bus, bus.windows.pairs, key, { times: [...times.slice(-pingPongRepliesMax), bus.mono], told: throttled });
+  return { throttled, tell: throttled && !told };
+}
+
+/** A word of the owner in a thread: its pairs start anew. */
+export function ownerSpoke(bus: Bus, threadId: number): void {
+  for (const key of bus.windows.pairs.keys()) if (key.startsWith(`${threadId} `)) drop(bus, bus.windows.pairs, key);
+}
