@@ -13,12 +13,14 @@ const world = new World();
 let desk: Client;
 let mcp: McpClient;
 let peer: Client;
+/** One server for all Codex threads of these tests. */
+let codex: McpClient;
 
 beforeAll(async () => {
   await world.start();
   desk = await world.session("other", "desk-1", { pid: process.pid, handle: "desk" });
   peer = await world.session("other", "peer-1", { handle: "peer" });
-  mcp = await world.mcp("editor");
+  [mcp, codex] = await Promise.all([world.mcp("editor"), world.mcp("codex-mcp-client")]);
 });
 afterAll(() => world.end());
 
@@ -72,7 +74,9 @@ describe("a conversation", () => {
     expect(failed(await call("reply", { messageId: first.messageId, body: "Answer", verdict: "info" }))).toBe(false);
     expect(await stateOf(first.messageId, "desk")).toBe("replied");
     expect(dataOf<Result<"ack">>(await call("ack", { ids: [second.messageId] })).acknowledged).toEqual([second.messageId]);
-    expect(dataOf<Result<"inbox">>(await call("inbox")).unreadTotal).toBe(0);
+    const left = dataOf<Result<"inbox">>(await call("inbox")).threads.map((thread) => thread.threadId);
+    expect(left).not.toContain(first.threadId);
+    expect(left).not.toContain(second.threadId);
   });
 
   test("is shown as threads", async () => {
@@ -112,7 +116,6 @@ describe("a wait", () => {
   test("hands a reply over once: it is read, and not pushed as well", async () => {
     const events: ClientEvent[] = [];
     const asker = await world.session("codex", "once", { handle: "once", listen: true, onEvent: (event) => events.push(event) });
-    const codex = await world.mcp("codex-mcp-client");
     const as = { _meta: { threadId: "once" } };
     const sent = dataOf<Result<"send">>(await codex.callTool({ name: "send", arguments: { to: ["peer"], body: "Only once?" }, ...as }));
     const waiting = codex.callTool({ name: "wait", arguments: { threadId: sent.threadId }, ...as });
@@ -159,13 +162,19 @@ describe("each call is its own session's", () => {
   test("two Codex threads behind one server keep apart, a third is nobody", async () => {
     await world.session("codex", "thread-a", { handle: "codex-a" });
     await world.session("codex", "thread-b", { handle: "codex-b" });
-    const codex = await world.mcp("codex-mcp-client");
     const who = (threadId?: string) => codex.callTool({ name: "status", arguments: {}, ...(threadId ? { _meta: { threadId } } : {}) });
     const [a, b, none, unknown] = await Promise.all([who("thread-a"), who("thread-b"), who(), who("thread-c")]);
     expect(textOf(a)).toStartWith("You are codex-a.");
     expect(textOf(b)).toStartWith("You are codex-b.");
     expect(textOf(none)).toStartWith("unknown_session: this Codex sends no threadId");
     expect(textOf(unknown)).toStartWith("unknown_session: this codex session (thread-c) is not on the bus");
+  });
+
+  test("a client of the protocol of 2026, which says with each call what it is, is known too", async () => {
+    await world.session("codex", "thread-2026", { handle: "codex-2026" });
+    const modern = await world.mcp("codex-mcp-client", {}, { versionNegotiation: { mode: { pin: "2026-07-28" } } });
+    const result = await modern.callTool({ name: "status", arguments: {}, _meta: { threadId: "thread-2026" } });
+    expect(textOf(result)).toStartWith("You are codex-2026.");
   });
 
   test("two opencode sessions behind one server keep apart by the argument of the plugin", async () => {
@@ -213,7 +222,6 @@ describe("each call is its own session's", () => {
   });
 
   test("no peer is made for a caller that is not known", async () => {
-    const codex = await world.mcp("codex-mcp-client");
     const before = (await desk.call("status", {})).peers.length;
     await codex.callTool({ name: "send", arguments: { to: ["peer"], body: "Nobody's" }, _meta: { threadId: "unheard-of" } });
     expect((await desk.call("status", {})).peers.length).toBe(before);
