@@ -1,4 +1,5 @@
 // Starting the broker from a command (semantics §1): detached, in a session of its own, with no descriptor of ours.
+import { closeSync, constants, mkdirSync, openSync, readFileSync } from "node:fs";
 import type { HomePaths } from "../home.ts";
 
 /** What the broker needs of the environment. The rest, keys and tokens of the calling shell among it, must not live on in a long-lived process. */
@@ -10,12 +11,19 @@ export function selfCommand(args: string[]): string[] {
   return script.startsWith("/$bunfs/") ? [process.execPath, ...args] : [process.execPath, script, ...args];
 }
 
-/** Starts `renn broker run` and returns at once. `exited` tells when it ended before it served. */
-export function spawnBroker(paths: HomePaths): { exitCode: () => number | null } {
+/** A broker that was started: its exit status once it has ended, and what it said why it cannot serve. */
+export type Started = { exitCode: () => number | null; complaint: () => string };
+
+/** Starts `renn broker run` and returns at once. What it says goes to `broker.err` in the home, since nobody else listens. */
+export function spawnBroker(paths: HomePaths): Started {
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(process.env)) if (value !== undefined && kept.test(name)) env[name] = value;
   env.RENN_HOME = paths.home;
-  const child = Bun.spawn(selfCommand(["broker", "run"]), { cwd: "/", env, stdio: ["ignore", "ignore", "ignore"], detached: true });
+  mkdirSync(paths.home, { recursive: true, mode: 0o700 });
+  const errors = `${paths.home}/broker.err`;
+  const fd = openSync(errors, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW, 0o600);
+  const child = Bun.spawn(selfCommand(["broker", "run"]), { cwd: "/", env, stdio: ["ignore", "ignore", fd], detached: true });
+  closeSync(fd);
   child.unref();
-  return { exitCode: () => child.exitCode };
+  return { exitCode: () => child.exitCode, complaint: () => readFileSync(errors, "utf8").split("\n")[0] ?? "" };
 }

@@ -26,7 +26,8 @@ export async function openConnection(paths: HomePaths, start: boolean, handlers:
     if (opened) return opened;
     if (child.exitCode()) break;
   }
-  throw new ProtocolError("broker_down", "the broker does not start; see why with: renn broker run");
+  const why = child.complaint().replace(/^renn: /, "");
+  throw new ProtocolError("broker_down", why || "the broker does not start; see why with: renn broker run");
 }
 
 /** Null when nobody listens there yet; throws where waiting does not help. */

@@ -1,4 +1,5 @@
 // A home of its own in which commands run as processes, and connections that stand for sessions.
+import { unlinkSync } from "node:fs";
 import { Client, type ClientOptions } from "../../src/client.ts";
 import { realSystem } from "../../src/system.ts";
 import { rennCommand } from "../binary.ts";
@@ -12,6 +13,8 @@ export type World = ReturnType<typeof cliWorld>;
 /** A fresh home; the first command that needs the broker starts it, `end` stops it. */
 export function cliWorld() {
   const home = emptyHome();
+  // The broker makes its own.
+  unlinkSync(home.token);
   const env = { RENN_HOME: home.home, HOME: home.home, PATH: process.env.PATH ?? "", LANG: "C.UTF-8" };
   const clients: Client[] = [];
 

@@ -32,9 +32,21 @@ export async function answers(paths: HomePaths): Promise<boolean> {
   }
 }
 
+/** The process that answers on the socket, where the file that names it is missing. */
+async function answering(paths: HomePaths): Promise<Holder | null> {
+  if (!(await answers(paths))) return null;
+  const client = await Client.connect({ paths });
+  try {
+    const { pid, version } = await client.call("stats", {});
+    return { pid, version, start: realSystem.processStart(pid) ?? "" };
+  } finally {
+    client.close();
+  }
+}
+
 /** Asks the broker to stop and waits until its process is gone. False when none was running; throws when it does not end within 5 s. */
 export async function stopBroker(paths: HomePaths): Promise<boolean> {
-  const running = holder(paths);
+  const running = holder(paths) ?? (await answering(paths));
   if (!running) return false;
   process.kill(running.pid, "SIGTERM");
   for (const deadline = performance.now() + 5_000; performance.now() < deadline; await Bun.sleep(20)) {
