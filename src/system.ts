@@ -36,6 +36,8 @@ function readProc(pid: number): { parent: number; start: string } | null {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
     // The command stands in parentheses and may hold anything, parentheses too: fields count from the last one.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    // A zombie has ended; it only waits for its parent to ask how, which may never happen.
+    if (fields[0] === "Z" || fields[0] === "X") return null;
     return { parent: Number(fields[1]), start: fields[19] ?? "" };
   } catch {
     return null;
