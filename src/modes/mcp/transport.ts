@@ -5,9 +5,13 @@ import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 
 type RequestId = string | number;
 
+/** Quiet after the last answer before memory is given back, in ms. */
+const quietMs = 500;
+
 /** The stdio transport; knows when an answer is out. */
 export class ObservedStdio extends StdioServerTransport {
   private readonly waiting = new Map<RequestId, () => void>();
+  private quiet: ReturnType<typeof setTimeout> | null = null;
 
   /** Runs `then` once the answer to `id` is written. Forgotten when the request is cancelled, for then nothing is written. */
   whenAnswered(id: RequestId, signal: AbortSignal, then: () => void): void {
@@ -21,6 +25,17 @@ export class ObservedStdio extends StdioServerTransport {
     const then = this.waiting.get(message.id);
     this.waiting.delete(message.id);
     then?.();
+    this.tidy();
+  }
+
+  /** One such server runs in every session of the machine, and mostly does nothing: then it should hold no more than it needs. */
+  private tidy(): void {
+    if (this.quiet) clearTimeout(this.quiet);
+    this.quiet = setTimeout(() => {
+      Bun.gc(true);
+      Bun.shrink();
+    }, quietMs);
+    this.quiet.unref();
   }
 }
 
