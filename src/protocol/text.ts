@@ -17,12 +17,11 @@ const forgeable = [
   "</task-notification",
 ];
 const forgeableAscii = /([[<])(?=murmur|reply:|\/?(?:system-reminder|hook_context|hook_prompt|cross-session-message|task-notification))/gi;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for
-const plainAscii = /^[\t\n\x20-\x7e]*$/;
+const plainAscii = /^[\t\n -~]*$/;
 const invisible = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Mn}\p{Me}]/u;
 /** Control characters but tab and newline, bidi controls, line and paragraph separators, tag and interlinear characters. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for
-const unshowable = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+const unshowable =
+  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
 /** Shows control characters, bidi controls and terminal escapes as `\u001b`; tab and newline stay, CRLF becomes LF. */
 export function visible(text: string): string {
@@ -84,15 +83,21 @@ export function codePoints(text: string): number {
   return n;
 }
 
+let segmenter: Intl.Segmenter | undefined;
+const isPrintableAscii = (unit: number): boolean => unit >= 0x20 && unit <= 0x7e;
+
 /** The first `max` code points, stepping back at most 64 UTF-16 units so that no grapheme is cut in two. */
 export function cut(text: string, max: number): string {
   if (text.length <= max) return text;
   let end = 0;
   for (let n = 0; n < max && end < text.length; n++) end += (text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1;
   if (end >= text.length) return text;
+  // Between two printable ASCII characters there is always a boundary; to ask a segmenter costs more than the rest of a send.
+  if (isPrintableAscii(text.charCodeAt(end - 1)) && isPrintableAscii(text.charCodeAt(end))) return text.slice(0, end);
+  segmenter ??= new Intl.Segmenter();
   const from = Math.max(0, end - 64);
   let whole = from;
-  for (const { index } of new Intl.Segmenter().segment(text.slice(from, end + 64))) {
+  for (const { index } of segmenter.segment(text.slice(from, end + 64))) {
     if (from + index > end) break;
     whole = from + index;
   }

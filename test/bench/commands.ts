@@ -44,7 +44,7 @@ async function time(list: Timed[], env: Record<string, string>, rounds: number):
   }
 }
 
-/** A process named `claude` that stays, so that the hooks' sessions have a host that lives. */
+/** Makes the session that the hooks speak for: its host is this process. */
 async function programs(renn: string, empty: string, broker: Broker, transcript: string): Promise<Timed[]> {
   const owner = await Peer.connect(broker);
   await owner.call("register", { clientKind: "cli", owner: true });
@@ -61,6 +61,8 @@ async function programs(renn: string, empty: string, broker: Broker, transcript:
   const { peers } = await owner.call("status", {});
   const handle = peers.find((peer) => peer.client === "claude")?.handle;
   if (!handle) throw new Error("the session-start hook made no session");
+  const recipient = await Peer.connect(broker);
+  await recipient.call("register", { clientKind: "adapter", handle: "recipient" });
   let sent = 0;
   const send = () => owner.call("send", { threadId: null, to: [handle], body: `Message ${++sent}: a line as people write them.` });
   return [
@@ -70,7 +72,7 @@ async function programs(renn: string, empty: string, broker: Broker, transcript:
     { name: "post-tool", ...hook("PostToolUse"), times: [] },
     { name: "waiting", ...hook("UserPromptSubmit"), before: send, times: [] },
     { name: "status", command: [renn, "status"], times: [] },
-    { name: "send", command: [renn, "send", handle, "Hello there."], before: () => owner.call("whoami", {}), times: [] },
+    { name: "send", command: [renn, "send", "recipient", "Hello there."], before: () => owner.call("whoami", {}), times: [] },
   ];
 }
 

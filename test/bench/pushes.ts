@@ -60,11 +60,11 @@ export async function waitRows(scratch: Scratch): Promise<Row[]> {
   }
   const times: number[] = [];
   for (const { messageId, answered } of waits) {
+    const started = performance.now();
     await answerer.call("reply", { messageId, body: "Yes.", verdict: "agree" });
-    const met = performance.now();
-    times.push(Math.max(0, (await answered) - met));
+    times.push((await answered) - started);
   }
   await broker.stop();
   const p99 = quantile(times, 0.99);
-  return [within("1,000 waits open: answered after the reply that meets it, p99", ms(p99), p99, 5, "≤ 5 ms")];
+  return [within("1,000 waits open: from the sending of a reply to the answer of its wait, p99", ms(p99), p99, 5, "≤ 5 ms")];
 }
