@@ -6,7 +6,7 @@ import { Client, type ClientEvent } from "../client.ts";
 import { type HomePaths, homePaths } from "../home.ts";
 import type { ClientName, Verdict } from "../protocol/constants.ts";
 import type { PushPayload, Result } from "../protocol/schemas.ts";
-import { harmless } from "../protocol/text.ts";
+import { visible } from "../protocol/text.ts";
 import { realSystem } from "../system.ts";
 import { deliveryTable, matrixTable, wholeMessage } from "./cli/message.ts";
 import { print } from "./cli/output.ts";
@@ -149,14 +149,14 @@ async function play(stage: Stage): Promise<void> {
 async function consult(stage: Stage, web: Actor, api: Actor): Promise<void> {
   const asked = await take(web);
   await step(`What ${peer(web.handle)} is shown in its session:`);
-  await tell(cyan(harmless(asked.text)));
+  await tell(cyan(visible(asked.text)));
   await answer(web, asked, "agree", "Yes. The new pages work on every browser that we support.");
   await answer(api, await take(api), "disagree", "No: the migration takes 40 minutes. Let us ship tonight.");
   await Bun.sleep(300);
   await step("gemini-docs comes back, and gets what was queued for it.");
   const back = await stage.session("gemini-docs", "gemini", "resume");
   const late = await take(back);
-  await tell(yellow(harmless(late.text.split("\n")[0] ?? "")));
+  await tell(yellow(visible(late.text.split("\n")[0] ?? "")));
   await answer(back, late, "info", "The changelog is written either way.");
 }
 
@@ -167,5 +167,5 @@ async function showEnd(result: Result<"wait">, stage: Stage): Promise<void> {
   const reader = await stage.owner();
   const thread = await reader.call("thread", { threadId: result.threadId, full: true });
   await step(`Thread ${result.threadId}, as renn thread ${result.threadId} --full shows it:`);
-  await tell(thread.messages.map(wholeMessage).join("\n"));
+  await tell(thread.messages.map((message) => wholeMessage(message, true)).join("\n"));
 }

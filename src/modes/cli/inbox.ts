@@ -48,7 +48,7 @@ async function showInbox(result: Result<"inbox">): Promise<void> {
       `\n${bold(`thread ${thread.threadId}`)} · ${thread.unread} unread · ${thread.latestSeq} in all · ${dim(ago(thread.lastAt))}`,
     );
     if (!thread.messages.length) await print(`  ${peer(thread.from)}: ${harmlessLine(thread.firstLine)}`);
-    for (const message of thread.messages) await print(briefMessage(message));
+    for (const message of thread.messages) await print(briefMessage(message, true));
   }
   if (result.more) await print(yellow("… there is more: read or acknowledge some first"));
   const first = result.threads.find((thread) => thread.messages.length)?.messages[0];
@@ -60,7 +60,7 @@ async function read(words: string[], options: Common): Promise<void> {
   await withBus(options, async (me) => {
     const messages = await readAll(me, ids);
     if (options.json) return printJson({ messages });
-    await print(messages.map(wholeMessage).join("\n\n"));
+    await print(messages.map((message) => wholeMessage(message)).join("\n\n"));
     const last = messages.at(-1);
     if (last && last.from !== me.handle)
       await hint(`\nNext: renn reply ${last.id} "…" (--agree, --disagree, --info) · renn thread ${last.threadId}`);

@@ -30,9 +30,10 @@ export function route(m: Pick<Summary, "from" | "via" | "to">): string {
   return `${peer(m.from)}${m.via ? ` via ${peer(m.via)}` : ""} → ${to}`;
 }
 
-/** The line above a message: ids, route, what it answers, age, and the reader's own state of it. */
-export function heading(m: Summary): string {
-  const parts = [`${messageId(m.id)} ${dim(`thread ${m.threadId} #${m.seq}`)}`, route(m)];
+/** The line above a message: ids (the thread's only where it is not known already), route, what it answers, age, and the reader's own state of it. */
+export function heading(m: Summary, inThread = false): string {
+  const place = inThread ? `#${m.seq}` : `thread ${m.threadId} #${m.seq}`;
+  const parts = [`${messageId(m.id)} ${dim(place)}`, route(m)];
   if (m.replyTo !== null) parts.push(dim(`re m${m.replyTo}`));
   if (m.verdict) parts.push(verdict(m.verdict));
   if (m.mode !== "push" && m.kind === "ask") parts.push(dim(m.mode));
@@ -42,16 +43,16 @@ export function heading(m: Summary): string {
 }
 
 /** A whole message: heading, body, references. */
-export function wholeMessage(m: Summary): string {
-  const lines = [heading(m), harmless(m.body ?? m.firstLine)];
+export function wholeMessage(m: Summary, inThread = false): string {
+  const lines = [heading(m, inThread), harmless(m.body ?? m.firstLine)];
   if (m.references.length) lines.push(dim(`refs: ${m.references.map(harmlessLine).join(", ")}`));
   return lines.join("\n");
 }
 
 /** A message in two lines: heading, and its first line indented. */
-export function briefMessage(m: Summary): string {
+export function briefMessage(m: Summary, inThread = false): string {
   const rest = m.truncated ? ` ${dim(`(${m.length} characters)`)}` : "";
-  return `${heading(m)}\n  ${fitColumns(harmlessLine(m.firstLine), terminalWidth() - 2)}${rest}`;
+  return `${heading(m, inThread)}\n  ${fitColumns(harmlessLine(m.firstLine), terminalWidth() - 2)}${rest}`;
 }
 
 const reachWords = { now: "can see it now", "next-turn": "sees it at its next turn", "when-back": "sees it when it is back" } as const;

@@ -72,7 +72,7 @@ async function thread(id: string | undefined, options: ThreadOptions & Common): 
   });
 }
 
-const oneOf = (message: Summary) => (message.body === undefined ? briefMessage(message) : `${wholeMessage(message)}\n`);
+const oneOf = (message: Summary) => (message.body === undefined ? briefMessage(message, true) : `${wholeMessage(message, true)}\n`);
 
 /** Answers stop at 4 MiB: this goes on until all of the thread is here. */
 async function wholeThread(me: Acting, fields: Fields<"thread">): Promise<Result<"thread">> {

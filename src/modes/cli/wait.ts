@@ -89,20 +89,31 @@ export function waitStatus(result: WaitResult): void {
 /** A wait of any length: the broker's own end at five minutes. Replies count as delivered only once they are here. */
 async function waitLong(me: Acting, what: WaitFor, deadline: number): Promise<WaitResult> {
   const replies = new Map<number, WaitResult["replies"][number]>();
-  for (;;) {
+  for (let early = true; ; ) {
     const left = Math.max(0, Math.min(deadline - performance.now(), defaultLimits.waitMaxMs));
-    const result = await me.client.call("wait", {
+    const result: WaitResult = await me.client.call("wait", {
       threadId: what.threadId,
       until: what.until === "all" ? "all_replied" : "any_replied",
       timeoutMs: Math.ceil(left),
-      early: true,
+      early,
       confirm: true,
       ...(what.messageId === undefined ? {} : { messageId: what.messageId }),
     });
     for (const reply of result.replies) replies.set(reply.id, reply);
     await confirm(me, result);
-    if (!result.timedOut || performance.now() >= deadline) return { ...result, replies: [...replies.values()].sort((a, b) => a.id - b.id) };
+    const over = result.conditionMet || performance.now() >= deadline;
+    const hopeless = !over && !result.timedOut && !(await comesAndGoes(me, result));
+    if (over || hopeless) return { ...result, replies: [...replies.values()].sort((a, b) => a.id - b.id) };
+    early = result.timedOut && early;
   }
+}
+
+/** Whether one of those who count as gone is no session but somebody at a shell, who is there only while a command runs. */
+async function comesAndGoes(me: Acting, result: WaitResult): Promise<boolean> {
+  if (result.notes.some((note) => note.kind === "circle")) return false;
+  const gone = new Set(result.notes.filter((note) => note.kind === "gone").flatMap((note) => note.handles));
+  const { peers } = await me.client.call("status", {});
+  return peers.some((peer) => gone.has(peer.handle) && peer.client === null);
 }
 
 async function confirm(me: Acting, result: WaitResult): Promise<void> {
@@ -119,9 +130,9 @@ async function confirm(me: Acting, result: WaitResult): Promise<void> {
 const noteWords = {
   unanswered: "have it and have not answered",
   unconfirmed: "have not confirmed it yet",
-  offline: "are offline",
-  gone: "are gone and will not answer",
-  circle: "wait for each other in a circle",
+  offline: "offline",
+  gone: "gone, no answer will come",
+  circle: "waiting for each other in a circle",
 } as const;
 
 async function showWait(result: WaitResult): Promise<void> {
@@ -131,7 +142,7 @@ async function showWait(result: WaitResult): Promise<void> {
   }
   await print(matrixTable(result.matrix));
   await print(result.conditionMet ? green("answered") : result.timedOut ? red("timed out") : red("nobody is left who could answer"));
-  for (const note of result.notes) await print(yellow(`${note.handles.join(", ")}: ${noteWords[note.kind] ?? note.kind}`));
+  for (const note of result.notes) await print(`${yellow(noteWords[note.kind] ?? note.kind)}: ${note.handles.map(peer).join(", ")}`);
   if (!result.conditionMet) await hint(`Next: renn wait ${result.threadId} · renn why ${result.askMessageId}`);
 }
 

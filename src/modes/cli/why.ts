@@ -34,10 +34,10 @@ async function why(id: string, handle: string | undefined, options: Common): Pro
 
 function deliveryText(row: Result<"why">["deliveries"][number]): string {
   const lines = [
-    `${peer(row.handle)} (${row.client ?? "no CLI"}, ${presence(row.presence)}): ${state(row.state)} since ${ago(row.since)}, ${row.mode}`,
+    `${peer(row.handle)} (${row.client ?? "no CLI"}, ${presence(row.presence)}): ${state(row.state)} ${dim(ago(row.since))}, ${row.mode}`,
   ];
   for (const attempt of row.attempts) lines.push(`  ${attemptText(attempt)}`);
-  if (!row.attempts.length) lines.push(`  ${dim("not handed over yet")}`);
+  if (!row.attempts.length && row.state === "queued") lines.push(`  ${dim("not handed over yet")}`);
   lines.push(`  ${dim("at best:")} ${harmlessLine(row.best)}`, `  ${dim("now:")} ${harmlessLine(row.advice)}`);
   return lines.join("\n");
 }
