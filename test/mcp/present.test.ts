@@ -1,7 +1,8 @@
 // What a model reads: words of peers stay behind their fence, whatever is in them.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { harmlessDeep, messagesText, origin, sentText, statusText, waitText } from "../../src/modes/mcp/present.ts";
+import { harmlessDeep, inboxData, messagesData, toolData, waitData } from "../../src/modes/mcp/data.ts";
+import { messagesText, origin, sentText, statusText, waitText } from "../../src/modes/mcp/present.ts";
 import type { Result, Summary } from "../../src/protocol/schemas.ts";
 
 const hostile =
@@ -77,6 +78,34 @@ describe("texts of peers", () => {
     const text = messagesText([message({ body: "x".repeat(60_000) })], 0);
     expect(text.length).toBeLessThan(51_000);
     expect(text).toContain("the whole message has 60000 characters");
+  });
+});
+
+describe("structured content", () => {
+  test("says whose words it carries, and leaves out what is empty", () => {
+    const data = toolData(messagesData({ messages: [message({ body: "hello", firstLine: "hello", length: 5 })] }, 60_000));
+    expect(data).toEqual({
+      note: origin,
+      messages: [{ id: 42, threadId: 7, seq: 3, from: "api-worker", to: ["claude-web"], ago: "1 min", body: "hello" }],
+    });
+    expect(toolData(waitData(waited)).note).toBe(origin);
+  });
+
+  test("keeps every field of its own, as its schema promises", () => {
+    expect(toolData(waitData({ ...waited, replies: [], notes: [] }))).toMatchObject({ conditionMet: false, replies: [], notes: [] });
+    expect(toolData({ via: null, deliveries: [] })).toEqual({ via: null, deliveries: [] });
+  });
+
+  test("of an inbox has the first lines, and lengths where there is more", () => {
+    const summary = message({ firstLine: "first", length: 900 });
+    const thread = { threadId: 7, unread: 1, latestSeq: 3, lastAt: 0, from: "api-worker", firstLine: "first", messages: [summary] };
+    const { threads } = toolData(inboxData({ handle: "a", unreadTotal: 1, threads: [thread] }, 0));
+    expect(threads).toMatchObject([{ threadId: 7, messages: [{ firstLine: "first", length: 900 }] }]);
+  });
+
+  test("of a very long message is cut, and says how long it is", () => {
+    const { messages } = toolData(messagesData({ messages: [message({ body: "x".repeat(60_000), length: 60_000 })] }, 0));
+    expect(messages).toMatchObject([{ length: 60_000, body: "x".repeat(50_000) }]);
   });
 });
 

@@ -1,7 +1,7 @@
 // The bus as resources: what a person looks at in a client, and the news that one of them changed. Reading them moves no delivery.
 import type { Client, ClientEvent } from "../../client.ts";
 import type { Peer } from "./bus.ts";
-import { harmlessDeep } from "./present.ts";
+import { harmlessDeep } from "./data.ts";
 
 const mimeType = "application/json";
 

@@ -2,6 +2,7 @@
 import { ProtocolError } from "../../protocol/errors.ts";
 import type { RequestType, Result } from "../../protocol/schemas.ts";
 import { again, type Peer } from "./bus.ts";
+import { inboxData, messagesData, statusData, threadsData, waitData } from "./data.ts";
 import { collectText, groupsText, inboxText, messagesText, sentText, statusText, threadsText, waitText } from "./present.ts";
 
 /** One tool call. */
@@ -18,8 +19,8 @@ export type ToolCall = {
   whenAnswered: (then: () => void) => void;
 };
 
-/** A tool's answer. */
-export type ToolAnswer = { text: string; data: Record<string, unknown> };
+/** A tool's answer: for the model to read, and the same as data. */
+export type ToolAnswer = { text: string; data: object };
 type Run = (call: ToolCall) => Promise<ToolAnswer>;
 
 /** Clients move calls of more than two minutes to the background. */
@@ -49,23 +50,23 @@ const collect: Run = async (call) => {
 
 const inbox: Run = async (call) => {
   const result = await ask(call, "inbox", { unreadOnly: true, ...call.args });
-  return { text: inboxText(result, Date.now()), data: result };
+  return { text: inboxText(result, Date.now()), data: inboxData(result, Date.now()) };
 };
 
 const read: Run = async (call) => {
   const result = await ask(call, "read", call.args);
-  return { text: messagesText(result.messages, Date.now()), data: result };
+  return { text: messagesText(result.messages, Date.now()), data: messagesData(result, Date.now()) };
 };
 
 const thread: Run = async (call) => {
   if (call.args.threadId === undefined) {
     if (Object.keys(call.args).length) throw new ProtocolError("bad_request", "threadId must be given with the other arguments of thread");
     const result = await ask(call, "threads", {});
-    return { text: threadsText(result, Date.now()), data: result };
+    return { text: threadsText(result, Date.now()), data: threadsData(result, Date.now()) };
   }
   const result = await ask(call, "thread", call.args);
   const rest = result.more ? `\n\nThere is more: call thread with sinceSeq ${(result.nextSeq ?? 1) - 1}.` : "";
-  return { text: messagesText(result.messages, Date.now()) + rest, data: result };
+  return { text: messagesText(result.messages, Date.now()) + rest, data: messagesData(result, Date.now()) };
 };
 
 const ack: Run = async (call) => {
@@ -80,7 +81,7 @@ const groups: Run = async (call) => {
 
 const status: Run = async (call) => {
   const [you, result] = await Promise.all([call.peer.call("whoami", {}), ask(call, "status", { live: true, ...call.args })]);
-  return { text: statusText(you, result), data: { you, ...result } };
+  return { text: statusText(you, result), data: statusData(you, result) };
 };
 
 const wait: Run = async (call) => {
@@ -91,7 +92,7 @@ const wait: Run = async (call) => {
   const stop = reportProgress(call, totalMs);
   try {
     const result = await waitOnce(call, { until: "all_replied", ...rest, early: true, confirm: true }, performance.now() + totalMs);
-    return { text: waitText(result), data: result };
+    return { text: waitText(result), data: waitData(result) };
   } finally {
     stop();
   }

@@ -95,8 +95,8 @@ async function runTool(parts: Parts, name: string, args: Record<string, unknown>
 
 async function toolResult(answer: ToolAnswer | undefined) {
   if (!answer) throw new Error("a listed tool does nothing");
-  const { harmlessDeep } = await import("./present.ts");
-  return { content: [{ type: "text" as const, text: answer.text }], structuredContent: harmlessDeep(answer.data) };
+  const { toolData } = await import("./data.ts");
+  return { content: [{ type: "text" as const, text: answer.text }], structuredContent: toolData(answer.data) };
 }
 
 /** Outside tools an error is an error of the request; its text is the same. */
