@@ -76,7 +76,7 @@ function numberOf(value: unknown): number {
 function shownTexts(payload: Payload | null): string[] {
   if (payload === null) return [];
   if (payload.type === "function_call_output")
-    return payload.name === "renn" && payload.namespace === "agent" ? contentTexts(payload.output) : [];
+    return payload.name === "renn" && payload.namespace === "agent" && payload.call_id === undefined ? contentTexts(payload.output) : [];
   if (payload.type !== "message") return [];
   const texts = contentTexts(payload.content);
   const passed = asObject(payload.internal_chat_message_metadata_passthrough);

@@ -1,0 +1,63 @@
+// What doctor says of one CLI: its version, whether renn is in place, when its last session was heard, and how it can be reached.
+
+import { Client } from "../../../client.ts";
+import type { HomePaths } from "../../../home.ts";
+import { ageWords, visible } from "../../../protocol/text.ts";
+import { isThere } from "./edit.ts";
+import { readText } from "./files.ts";
+import { homeVariable, placeOf, type SetupCli } from "./place.ts";
+import { contextOf, editsByFile } from "./plan.ts";
+
+export type Check = { name: string; ok: boolean; detail: string; fix?: string };
+
+const versionMsMax = 5_000;
+
+/** Looks at one CLI. Never throws: what cannot be read is said. */
+export async function inspectCli(cli: SetupCli, paths: HomePaths): Promise<Check> {
+  const missing = missingFiles(cli, paths);
+  const [version, heard] = await Promise.all([programVersion(cli.setup.binary), lastHeard(cli, paths)]);
+  const state = missing.length ? `not (wholly) joined: ${missing.join(", ")}` : "joined";
+  const detail = `${version}; ${state}; ${heard}; messages come ${cli.facts.best}`;
+  return { name: cli.client, ok: missing.length === 0, detail, ...(missing.length > 0 && { fix: `renn init --client ${cli.client}` }) };
+}
+
+/** Files that lack something of ours (Codex's trust entries among it). */
+function missingFiles(cli: SetupCli, paths: HomePaths): string[] {
+  const env = homeVariable(paths);
+  const context = contextOf({ files: [], refusals: [] }, env.RENN_HOME ?? "", paths.bin);
+  return [...editsByFile(cli.setup.edits(placeOf(cli, {}, paths.bin, env)))].flatMap(([file, edits]) => {
+    try {
+      const text = (readText(file) ?? "").replace(/^\ufeff/, "");
+      return text !== "" && edits.every((edit) => isThere(text, edit, context)) ? [] : [file];
+    } catch (error) {
+      return [`${file} (${error instanceof Error ? error.message : error})`];
+    }
+  });
+}
+
+async function programVersion(binary: string): Promise<string> {
+  const path = Bun.which(binary);
+  if (path === null) return "no program on PATH";
+  try {
+    const child = Bun.spawn([path, "--version"], { stdio: ["ignore", "pipe", "ignore"], timeout: versionMsMax, cwd: "/" });
+    const first = (await new Response(child.stdout).text()).trim().split("\n")[0] ?? "";
+    return first ? visible(first).slice(0, 60) : "version unknown";
+  } catch {
+    return "version unknown";
+  }
+}
+
+async function lastHeard(cli: SetupCli, paths: HomePaths): Promise<string> {
+  try {
+    const client = await Client.connect({ paths });
+    try {
+      const { now, peers } = await client.call("status", {});
+      const times = peers.filter((peer) => peer.client === cli.client).map((peer) => peer.lastSeenAt);
+      return times.length ? `last heard ${ageWords(now - Math.max(...times))} ago` : "no session was heard yet";
+    } finally {
+      client.close();
+    }
+  } catch {
+    return "the broker does not answer";
+  }
+}
