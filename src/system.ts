@@ -1,6 +1,6 @@
 // The only room with clock, randomness, environment and /proc. Everything that depends on the machine comes through `System`, so that tests and the
 // simulation can replace it.
-import { constants, closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 
 /** A process and when it started, as `hostStart` names it. */
 export type ProcessId = { pid: number; start: string };
@@ -21,6 +21,8 @@ export type System = {
   bootId(): string;
   /** Start time of a process as `hostStart` has it, or null when there is no such process. */
   processStart(pid: number): string | null;
+  /** This process, and the memory that it uses in bytes. */
+  self(): { pid: number; memoryBytes: number };
   /** Parent pid, or null. */
   parent(pid: number): number | null;
   /** Size and inode of a transcript now; null when it is missing or no regular file of our user. */
@@ -125,6 +127,7 @@ export const realSystem: System = {
   monotonic: () => performance.now(),
   randomHex: (bytes) => Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString("hex"),
   bootId,
+  self: () => ({ pid: process.pid, memoryBytes: process.memoryUsage.rss() }),
   processStart: (pid) => readProcess(pid)?.start ?? null,
   parent: (pid) => readProcess(pid)?.parent ?? null,
   tailMark: regular,

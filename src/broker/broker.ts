@@ -1,21 +1,24 @@
 // The broker itself: connections, turns, time. Synchronous from end to end; the server (or a test) brings lines in and carries answers out.
 //
 // A turn takes what is ready, round robin over connections, in one transaction; only after its commit do answers and pushes leave.
-import { authDeadlineMs, type ClientName } from "../protocol/constants.ts";
+import type { ClientName } from "../protocol/constants.ts";
+import { ProtocolError } from "../protocol/errors.ts";
 import { errorLine } from "../protocol/frames.ts";
+import { hasVisible } from "../protocol/text.ts";
 import { type Bus, type BusOptions, type Conn, due, type QueuedLine, type Session, type Sink } from "./bus.ts";
 import { takeBack } from "./delivery.ts";
 import { handleLine, isDurable, type Line, readLine } from "./dispatch.ts";
-import { unbind } from "./identity.ts";
-import { keepHouse, newHouse, wakeHouse } from "./housekeeping.ts";
+import { replyAs } from "./handlers/send.ts";
+import { keepHouse, wakeHouse } from "./housekeeping.ts";
+import { sessionKey, unbind } from "./identity.ts";
 import { load } from "./load.ts";
+import { newBus, newConn } from "./new-bus.ts";
 import { sendNews } from "./news.ts";
 import type { NativeOutcome } from "./ports.ts";
-import { tellPresence } from "./presence.ts";
 import { checkProofs } from "./proof.ts";
-import { checkSessions } from "./sessions.ts";
-import { cancelWait, checkWaits, expireWaits } from "./waits.ts";
-import { newWindows } from "./windows.ts";
+import { checkSessions } from "./session-ends.ts";
+import { checkAuth, checkGrace } from "./time.ts";
+import { cancelWait, expireWaits } from "./waits.ts";
 
 /** Lines handled in one turn at the most, so that no connection waits long behind others. */
 const turnLinesMax = 1024;
@@ -36,73 +39,20 @@ export class Broker {
   wake: () => void = () => {};
 
   constructor(options: BusOptions) {
-    const bus: Bus = {
-      ...options,
-      now: options.system.now(),
-      mono: options.system.monotonic(),
-      boot: options.system.bootId(),
-      startedAt: options.system.now(),
-      conns: new Set(),
-      peers: new Map(),
-      byHandle: new Map(),
-      aliases: new Map(),
-      owner: undefined as never,
-      sessions: new Map(),
-      byHost: new Map(),
-      groups: new Map(),
-      threads: new Map(),
-      waits: new Map(),
-      handouts: new Set(),
-      news: new Map(),
-      watchers: new Set(),
-      present: new Set(),
-      seen: new Set(),
-      windows: newWindows(),
-      port: new Map<ClientName, (typeof options.ports)[number]>(options.ports.map((port) => [port.client, port])),
-      nextListenOrder: 0,
-      dueAt: Number.POSITIVE_INFINITY,
-      nextHostCheckAt: Number.POSITIVE_INFINITY,
-      nextProofAt: Number.POSITIVE_INFINITY,
-      steps: [],
-      out: [],
-      after: [],
-      counts: { requests: 0, commits: 0, timings: new Float64Array(1024), timingAt: 0 },
-      house: newHouse(),
-      nextMessageId: 1,
-      nextThreadId: 1,
+    const bus = newBus(options, {
       later: (step) => {
         this.steps.push(step);
         this.wake();
       },
       nativeReport: (session, ids, outcome) => bus.later(() => this.nativeOutcome(session, ids, outcome)),
-    };
+    });
     this.bus = bus;
     if (!this.inTurn(true, () => load(bus))) throw new Error("the store could not be read; the log has the cause");
   }
 
   /** A new connection. */
   open(sink: Sink): Conn {
-    const conn: Conn = {
-      id: this.nextConn++,
-      sink,
-      authed: false,
-      authDeadline: this.bus.system.monotonic() + authDeadlineMs,
-      peer: null,
-      via: null,
-      kind: null,
-      listening: false,
-      listenOrder: 0,
-      boundAt: 0,
-      version: null,
-      watching: null,
-      tree: null,
-      lines: [],
-      wait: null,
-      handouts: new Set(),
-      halfClosed: false,
-      closing: false,
-      closed: false,
-    };
+    const conn = newConn(this.nextConn++, sink, this.bus.system.monotonic());
     this.bus.conns.add(conn);
     due(this.bus, conn.authDeadline);
     return conn;
@@ -156,7 +106,10 @@ export class Broker {
   /** Handles what is ready: round robin, one transaction. Call again while `busy`. */
   turn(): void {
     const steps = this.steps.splice(0);
-    if (steps.length) this.inTurn(false, () => steps.forEach((step) => step()));
+    if (steps.length)
+      this.inTurn(false, () => {
+        for (const step of steps) step();
+      });
     const lines = this.takeLines();
     if (!lines.length) return;
     if (!this.inTurn(lines.some(isDurable), () => this.handleAll(lines)))
@@ -263,11 +216,26 @@ export class Broker {
     const { bus } = this;
     for (const id of ids) {
       const handout = session.peer.handouts.get(id);
-      if (!handout || handout.channel !== "native") continue;
+      if (handout?.channel !== "native") continue;
       if (outcome.kind === "held") handout.held = true;
       else takeBack(bus, handout, outcome.kind === "refused" ? "refused" : "failed", true);
     }
     if (outcome.kind !== "held") session.nativeOff = true;
+  }
+
+  /** A session answered a pushed message through its CLI's own messaging. What the bus refuses is only logged: nobody waits for the answer. */
+  sessionSaid(client: ClientName, cliSessionId: string, messageId: number, body: string): void {
+    this.bus.later(() => {
+      const { bus } = this;
+      const session = bus.sessions.get(sessionKey(client, cliSessionId));
+      if (!session || !bus.store.delivery(messageId, session.peer.id)) return;
+      try {
+        if (hasVisible(body)) replyAs(bus, null, session.peer, { messageId, body });
+      } catch (error) {
+        if (!(error instanceof ProtocolError)) throw error;
+        bus.log("warn", "session-reply-refused", { handle: session.peer.handle, messageId, code: error.code });
+      }
+    });
   }
 
   /** Does all that time causes. Returns the monotonic time of the next deadline, or Infinity. */
@@ -277,42 +245,12 @@ export class Broker {
     let next = Number.POSITIVE_INFINITY;
     for (const conn of [...this.leaving]) this.leave(conn);
     const done = this.inTurn(false, () => {
-      next = Math.min(checkSessions(bus), expireWaits(bus), checkProofs(bus), sendNews(bus), this.checkGrace(), keepHouse(bus));
+      next = Math.min(checkSessions(bus), expireWaits(bus), checkProofs(bus), sendNews(bus), checkGrace(bus), keepHouse(bus));
     });
-    next = Math.min(next, this.checkAuth(), done && !this.leaving.size ? next : bus.mono + retryMs);
+    next = Math.min(next, checkAuth(bus), done && !this.leaving.size ? next : bus.mono + retryMs);
     bus.dueAt = next;
     for (const conn of bus.conns) if (conn.halfClosed) this.endIfDone(conn);
     if (this.busy) this.wake();
-    return next;
-  }
-
-  /** Peers whose last connection closed a few seconds ago are offline now. */
-  private checkGrace(): number {
-    const { bus } = this;
-    let next = Number.POSITIVE_INFINITY;
-    let left = false;
-    for (const peer of [...bus.present]) {
-      if (peer.graceUntil > bus.mono) next = Math.min(next, peer.graceUntil);
-      else if (peer.graceUntil > 0) {
-        peer.graceUntil = 0;
-        tellPresence(bus, peer);
-        left = true;
-      }
-    }
-    if (left) checkWaits(bus);
-    return next;
-  }
-
-  private checkAuth(): number {
-    const { bus } = this;
-    let next = Number.POSITIVE_INFINITY;
-    for (const conn of bus.conns) {
-      if (conn.authed || conn.closing) continue;
-      if (conn.authDeadline <= bus.mono) {
-        conn.closing = true;
-        conn.sink.end();
-      } else next = Math.min(next, conn.authDeadline);
-    }
     return next;
   }
 
@@ -321,7 +259,8 @@ export class Broker {
     const { bus } = this;
     while (this.busy) this.turn();
     for (const waits of [...bus.waits.values()])
-      for (const wait of [...waits]) wait.conn.sink.write(errorLine(wait.requestId, "broker_closed", "the broker is stopping; ask the next one again"));
+      for (const wait of [...waits])
+        wait.conn.sink.write(errorLine(wait.requestId, "broker_closed", "the broker is stopping; ask the next one again"));
     this.inTurn(true, () => {
       for (const peer of bus.seen) bus.store.setSeen(peer.id, peer.lastSeenAt);
     });
@@ -333,4 +272,3 @@ export class Broker {
     bus.store.close();
   }
 }
-

@@ -7,12 +7,25 @@
 // Each move is one guarded UPDATE; nothing goes backwards but sent → queued.
 import { attemptsMax, hookMessagesMax } from "../protocol/constants.ts";
 import type { Attempt } from "../protocol/schemas.ts";
-import { type Bus, type Channel, type Conn, due, type Handout, type Peer, portOf, type Session, set, stageEvent, tellWatchers, undo } from "./bus.ts";
+import {
+  type Bus,
+  type Channel,
+  type Conn,
+  due,
+  type Handout,
+  type Peer,
+  portOf,
+  type Session,
+  set,
+  stageEvent,
+  tellWatchers,
+  undo,
+} from "./bus.ts";
 import { hasTools, modeWord, stateWord, summaryOf, textFor } from "./messages.ts";
 import { notify } from "./news.ts";
 import { nativeFor, newestListener, viewOf } from "./presence.ts";
-import { startTail } from "./proof.ts";
 import type { DeliveryRow, QueuedRow } from "./store/rows.ts";
+import { startTail } from "./tails.ts";
 
 type Outcome = Attempt["outcome"];
 const queued = 0;
@@ -43,7 +56,14 @@ export function countUnread(bus: Bus, peer: Peer, change: number): void {
 export function advance(bus: Bus, messageId: number, peer: Peer, to: "delivered" | "acknowledged" | "replied", outcome: Outcome): boolean {
   const row = bus.store.delivery(messageId, peer.id);
   if (!row) return false;
-  const wanted = to === "delivered" ? (row.is_reply || row.mode === notifyMode ? acknowledged : delivered) : to === "acknowledged" ? acknowledged : replied;
+  const wanted =
+    to === "delivered"
+      ? row.is_reply || row.mode === notifyMode
+        ? acknowledged
+        : delivered
+      : to === "acknowledged"
+        ? acknowledged
+        : replied;
   const most = to === "delivered" ? sent : (movesFrom[wanted] ?? 0);
   if (row.state > most) return false;
   bus.store.moveDelivery(messageId, peer.id, wanted, bus.now, queued, most);
@@ -58,7 +78,8 @@ export function advance(bus: Bus, messageId: number, peer: Peer, to: "delivered"
 function tellSenderOfArrival(bus: Bus, row: DeliveryRow, peer: Peer): void {
   const message = bus.store.message(row.message_id);
   const sender = message && bus.peers.get(message.sender_id);
-  if (sender) notify(bus, sender, { kind: "queued_delivered", threadId: row.thread_id, fromHandle: peer.handle, messageId: row.message_id });
+  if (sender)
+    notify(bus, sender, { kind: "queued_delivered", threadId: row.thread_id, fromHandle: peer.handle, messageId: row.message_id });
 }
 
 function tellState(bus: Bus, row: DeliveryRow, peer: Peer, state: number): void {
@@ -89,7 +110,15 @@ function openHandout(bus: Bus, handout: Handout): void {
 }
 
 /** Remembers a hand-over that the store already knows. */
-export function rememberHandout(bus: Bus, peer: Peer, messageId: number, threadId: number, channel: Channel, conn: Conn | null, at = bus.now): Handout {
+export function rememberHandout(
+  bus: Bus,
+  peer: Peer,
+  messageId: number,
+  threadId: number,
+  channel: Channel,
+  conn: Conn | null,
+  at = bus.now,
+): Handout {
   const deadline = bus.mono + bus.limits.proofWindowMs;
   const handout: Handout = { messageId, threadId, peer, channel, conn, at, atMono: bus.mono, deadline, held: false };
   openHandout(bus, handout);
@@ -132,7 +161,12 @@ export function takeBackAll(bus: Bus, handouts: Iterable<Handout>, outcome: Outc
 }
 
 /** Stages the push event of one message. */
-export function stagePush(bus: Bus, conn: Conn, row: QueuedRow | (import("./store/rows.ts").FullMessageRow & { delivery_mode: number }), tools: boolean): void {
+export function stagePush(
+  bus: Bus,
+  conn: Conn,
+  row: QueuedRow | (import("./store/rows.ts").FullMessageRow & { delivery_mode: number }),
+  tools: boolean,
+): void {
   const text = textFor(bus, row, tools);
   const footer = text.slice(text.lastIndexOf("\n") + 1);
   const payload = { message: summaryOf(bus, row, sent), mode: modeWord(row.delivery_mode), footer, text };

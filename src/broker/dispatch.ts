@@ -85,7 +85,13 @@ export function isDurable(line: Line): boolean {
 export function handleLine(bus: Bus, line: Line): void {
   const { conn, request } = line;
   if (conn.closing || conn.closed) return;
-  if (line.tooLong) return refuseAndClose(bus, conn, null, new ProtocolError("bad_request", "the line is longer than 1048576 bytes; the connection is closed"));
+  if (line.tooLong)
+    return refuseAndClose(
+      bus,
+      conn,
+      null,
+      new ProtocolError("bad_request", "the line is longer than 1048576 bytes; the connection is closed"),
+    );
   if (!conn.authed && request?.type !== "auth") {
     const id = request?.id ?? line.bad?.id ?? null;
     if (!request && line.bad?.message && line.bad.id !== null) return stage(bus, conn, errorLine(id, "bad_request", line.bad.message));
@@ -121,7 +127,8 @@ function answer(bus: Bus, conn: Conn, request: Request): void {
 }
 
 function authenticate(bus: Bus, conn: Conn, id: number, token: string): void {
-  if (!sameText(token, bus.token())) throw new ProtocolError("bad_token", "the token is not this broker's; read it anew from the file `token` of the home");
+  if (!sameText(token, bus.token()))
+    throw new ProtocolError("bad_token", "the token is not this broker's; read it anew from the file `token` of the home");
   set(bus, conn, "authed", true);
   stage(bus, conn, okLine(id, "{}"));
 }

@@ -1,7 +1,8 @@
 // Who a connection is: register, binding, and finding the session whose process tree it comes from (semantics §4, §11).
-import { ProtocolError } from "../protocol/errors.ts";
+
 import type { ClientKind } from "../protocol/constants.ts";
-import { reservedHandles } from "../protocol/constants.ts";
+import { offlineGraceMs, reservedHandles } from "../protocol/constants.ts";
+import { ProtocolError } from "../protocol/errors.ts";
 import type { Fields } from "../protocol/schemas.ts";
 import { type ProcessId, processTree } from "../system.ts";
 import { add, type Bus, type Conn, due, type Peer, remove, type Session, set } from "./bus.ts";
@@ -9,7 +10,6 @@ import { pump, takeBackAll } from "./delivery.ts";
 import { newsForListener } from "./news.ts";
 import { automaticHandle, makePeer, type PeerFacts, touch, updatePeer } from "./peers.ts";
 import { countsForPresence, liveSession, tellPresence } from "./presence.ts";
-import { offlineGraceMs } from "../protocol/constants.ts";
 
 /** How a process is written as a key of `byHost`. */
 export function hostKey(pid: number, start: string | number): string {
@@ -101,6 +101,8 @@ export function register(bus: Bus, conn: Conn, f: Fields<"register">): { handle:
   if (!f.owner && f.handle === undefined && !f.sessionHint && peer === near) updatePeer(bus, peer, pick(facts, ["display", "role"]));
   else updatePeer(bus, peer, f.owner ? pick(facts, ["display", "role"]) : facts);
   if (f.version !== undefined) set(bus, conn, "version", f.version);
+  if (f.clientKind === "cli" && f.handle !== undefined)
+    bus.log("info", "acts-as", { handle: peer.handle, pid: conn.sink.pid, via: near?.handle ?? null });
   bind(bus, conn, peer, near, f.clientKind, f.listen);
   return { handle: peer.handle, owner: peer.owner, via: conn.via?.handle ?? null };
 }

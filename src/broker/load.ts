@@ -2,12 +2,13 @@
 import type { ClientName } from "../protocol/constants.ts";
 import type { Bus, Group, Session } from "./bus.ts";
 import { rememberHandout } from "./delivery.ts";
+import { recipientIds } from "./messages.ts";
 import { makePeer, peerFromRow } from "./peers.ts";
 import { tellPresence } from "./presence.ts";
-import { provesByHook, resumeTail } from "./proof.ts";
-import { hostLives, place } from "./sessions.ts";
-import { recipientIds } from "./messages.ts";
+import { hostLives } from "./session-ends.ts";
+import { place } from "./sessions.ts";
 import type { SessionRow } from "./store/rows.ts";
+import { provesByHook, resumeTail } from "./tails.ts";
 import { countSend, duplicateKey } from "./windows.ts";
 
 /** Fills an empty bus from its store. */
@@ -51,7 +52,13 @@ function loadOwner(bus: Bus): void {
 function loadGroups(bus: Bus): void {
   const byId = new Map<number, Group>();
   for (const row of bus.store.groups()) {
-    const group: Group = { id: row.id, name: row.name, members: new Set(), createdAt: row.created_at, createdBy: bus.peers.get(row.created_by) ?? bus.owner };
+    const group: Group = {
+      id: row.id,
+      name: row.name,
+      members: new Set(),
+      createdAt: row.created_at,
+      createdBy: bus.peers.get(row.created_by) ?? bus.owner,
+    };
     byId.set(row.id, group);
     bus.groups.set(row.name, group);
   }

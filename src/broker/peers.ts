@@ -136,11 +136,11 @@ export function whyTaken(bus: Bus, handle: string, self: Peer | null): string | 
 }
 
 /** Whether an automatic name may be this: no peer, live alias, group or reserved name has it. */
-function isFree(bus: Bus, handle: string): boolean {
+function isFree(bus: Bus, handle: string, self: Peer | null = null): boolean {
   return (
     validHandle.test(handle) &&
     !bus.byHandle.has(handle) &&
-    !liveAlias(bus, handle) &&
+    (liveAlias(bus, handle) ?? self) === self &&
     !bus.groups.has(handle) &&
     !reservedHandles.includes(handle) &&
     handle !== bus.ownerHandle
@@ -159,10 +159,10 @@ export function automaticHandle(bus: Bus, client: ClientName, cwd: string | null
   }
 }
 
-/** The handle that a title gives, or null where its slug is none or is taken. */
-export function titleHandle(bus: Bus, title: string): string | null {
+/** The handle that a title gives, or null where its slug is none or is taken. `self` may take back a name that it had. */
+export function titleHandle(bus: Bus, title: string, self: Peer | null): string | null {
   const name = slug(title);
-  return isFree(bus, name) ? name : null;
+  return isFree(bus, name, self) ? name : null;
 }
 
 /** An explicit choice of a name ends the alias that it was. */

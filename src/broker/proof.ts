@@ -1,38 +1,12 @@
 // Proof of delivery: what a session's transcript gained since the hand-over, and windows that run out (semantics §7).
-import { type Bus, due, type Handout, type Session } from "./bus.ts";
+
+import type { Bus, Handout, Session } from "./bus.ts";
 import { advance, pump, takeBack } from "./delivery.ts";
 import { liveSession, viewOf } from "./presence.ts";
-import type { TailMark } from "../system.ts";
+import { proofEveryMs } from "./tails.ts";
 
-/** How often open hand-overs are looked after, and how much of a transcript is read at a time. */
-const proofEveryMs = 1_000;
+/** How much of a transcript is read at a time. */
 const tailBytesMax = 1_048_576;
-
-/** Starts reading a session's transcript from where it stands now; the mark for the store, or null where there is nothing to read. */
-export function startTail(bus: Bus, session: Session | null): string | null {
-  if (!session?.transcriptPath) return null;
-  const port = bus.port.get(session.client);
-  if (port?.proof !== "transcript" || !port.proofReader) return null;
-  if (session.tail?.path !== session.transcriptPath) {
-    const mark = bus.system.tailMark(session.transcriptPath);
-    session.tail = { reader: port.proofReader(), mark, path: session.transcriptPath };
-  }
-  bus.nextProofAt = Math.min(bus.nextProofAt, bus.mono + proofEveryMs);
-  due(bus, bus.nextProofAt);
-  const { mark } = session.tail;
-  return mark ? `${mark.inode}:${mark.size}` : "0:0";
-}
-
-/** Goes on reading a transcript after a restart, from the mark of a stored hand-over. */
-export function resumeTail(bus: Bus, session: Session, mark: string | null): void {
-  const port = bus.port.get(session.client);
-  if (!mark || session.tail || !session.transcriptPath || port?.proof !== "transcript" || !port.proofReader) return;
-  const [inode = 0, size = 0] = mark.split(":").map(Number);
-  const from: TailMark | null = inode ? { inode, size } : null;
-  session.tail = { reader: port.proofReader(), mark: from, path: session.transcriptPath };
-  bus.nextProofAt = Math.min(bus.nextProofAt, bus.mono + proofEveryMs);
-  due(bus, bus.nextProofAt);
-}
 
 /** Reads what a session's transcript gained; proven messages move on, also those that went back to queued meanwhile. */
 export function lookAtTranscript(bus: Bus, session: Session): void {
@@ -59,13 +33,6 @@ function prove(bus: Bus, session: Session, messageId: number): void {
   const row = bus.store.delivery(messageId, session.peer.id);
   // Only what was once handed to this session can be proven by its transcript.
   if (row && row.attempts > 0) advance(bus, messageId, session.peer, "delivered", "proven");
-}
-
-/** Whether nothing but the session's next hook event can tell that it had the text. */
-export function provesByHook(bus: Bus, session: Session | null): boolean {
-  if (!session) return true;
-  const proof = bus.port.get(session.client)?.proof ?? "none";
-  return proof === "none" || (proof === "transcript" && !session.transcriptPath);
 }
 
 /** A hook event of the session: it could have taken what was handed over, so windows that stood still run from now. */

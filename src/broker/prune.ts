@@ -5,6 +5,7 @@ import { forgetPeer } from "./peers.ts";
 /** Removes a peer that is not the owner and has no live session, message, delivery, group or connection. Whether it did. */
 export function forgetIfBare(bus: Bus, peer: Peer): boolean {
   if (peer.owner || peer.session || peer.used || peer.groups.size || peer.conns.size || peer.waits.size) return false;
+  for (const group of bus.groups.values()) if (group.createdBy === peer) return false;
   forgetPeer(bus, peer);
   const news = bus.news.get(peer);
   if (news) {

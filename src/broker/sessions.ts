@@ -1,17 +1,16 @@
 // Sessions: what a CLI's conversations do, which handle each has, how they end (semantics §4).
-import { endGraceMs, offlineGraceMs } from "../protocol/constants.ts";
+import { offlineGraceMs } from "../protocol/constants.ts";
 import { ProtocolError } from "../protocol/errors.ts";
 import type { Fields } from "../protocol/schemas.ts";
-import { add, type Bus, type Conn, drop, due, type Peer, put, remove, type Session, set } from "./bus.ts";
-import { pump, takeBack } from "./delivery.ts";
+import { add, type Bus, type Conn, due, type Peer, put, remove, type Session, set } from "./bus.ts";
+import { pump } from "./delivery.ts";
 import { bind, hostKey, sessionKey } from "./identity.ts";
-import { notify } from "./news.ts";
 import { automaticHandle, endAlias, makePeer, renamePeer, titleHandle, touch, updatePeer, whyTaken } from "./peers.ts";
 import { tellPresence, viewOf } from "./presence.ts";
-import { lookAtTranscript, sessionWasActive } from "./proof.ts";
+import { sessionWasActive } from "./proof.ts";
 import { forgetIfBare } from "./prune.ts";
+import { endByRequest, finish, giveBack, leave, takeOffHost } from "./session-ends.ts";
 import type { SessionRow } from "./store/rows.ts";
-import { checkWaits } from "./waits.ts";
 
 type SessionFields = Fields<"session">;
 
@@ -66,7 +65,7 @@ function start(bus: Bus, f: SessionFields): Session {
     leave(bus, current);
     return enter(bus, peer, f, { pinned, title });
   }
-  const peer = chosenPeer(bus, f) ?? makePeer(bus, titleHandle(bus, f.title ?? "") ?? automaticHandle(bus, f.client, f.cwd), {});
+  const peer = chosenPeer(bus, f) ?? makePeer(bus, titleHandle(bus, f.title ?? "", null) ?? automaticHandle(bus, f.client, f.cwd), {});
   return enter(bus, peer, f, { pinned: f.handle !== undefined, title: null });
 }
 
@@ -111,6 +110,7 @@ function enter(bus: Bus, peer: Peer, f: SessionFields, kept: { pinned: boolean; 
   };
   live.id = save(bus, live);
   place(bus, live);
+  bus.log("info", "session-lives", { handle: peer.handle, client: f.client, source: f.source ?? null, hostPid: f.host.hostPid });
   return live;
 }
 
@@ -154,14 +154,6 @@ function putOnHost(bus: Bus, s: Session): void {
   add(bus, here, s);
 }
 
-function takeOffHost(bus: Bus, s: Session): void {
-  const key = hostKey(s.hostPid, s.hostStart);
-  const here = bus.byHost.get(key);
-  if (!here) return;
-  remove(bus, here, s);
-  if (!here.size) drop(bus, bus.byHost, key);
-}
-
 /** On a host with one conversation at a time, the one that spoke last is current and ends the others. */
 function endOthersOnHost(bus: Bus, s: Session, f: SessionFields): void {
   if (bus.port.get(f.client)?.conversations !== "one") return;
@@ -194,7 +186,11 @@ function learn(bus: Bus, s: Session, f: SessionFields): void {
     set(bus, s.peer, "lastEnd", 0);
     bus.store.setLastEnd(s.peer.id, 0);
   }
-  updatePeer(bus, s.peer, { client: f.client, ...(f.cwd === undefined ? {} : { cwd: f.cwd }), ...(f.version === undefined ? {} : { version: f.version }) });
+  updatePeer(bus, s.peer, {
+    client: f.client,
+    ...(f.cwd === undefined ? {} : { cwd: f.cwd }),
+    ...(f.version === undefined ? {} : { version: f.version }),
+  });
 }
 
 /** A handle that the user chose: pinned. Where a peer without session has it, the session becomes that peer. */
@@ -241,7 +237,7 @@ function takeTitle(bus: Bus, s: Session, title: string | undefined): boolean {
   if (title === undefined || title === s.title || !title.trim()) return false;
   set(bus, s, "title", title);
   updatePeer(bus, s.peer, { display: title });
-  const handle = s.pinned ? null : titleHandle(bus, title);
+  const handle = s.pinned ? null : titleHandle(bus, title, s.peer);
   if (handle) renamePeer(bus, s.peer, handle);
   return true;
 }
@@ -253,84 +249,6 @@ function setMood(bus: Bus, s: Session, f: SessionFields, same: boolean): void {
   else if (f.event === "stop" || !same) set(bus, s, "busy", false);
   if (f.event === "session-start") set(bus, s, "nativeOff", false);
   tellPresence(bus, s.peer);
-}
-
-/** What hooks and natives took goes back, after one last look at the transcript. */
-function giveBack(bus: Bus, s: Session, outcome: "ended"): void {
-  lookAtTranscript(bus, s);
-  for (const handout of [...s.peer.handouts.values()])
-    if (handout.channel === "hook" || handout.channel === "native") takeBack(bus, handout, outcome, false);
-}
-
-function endByRequest(bus: Bus, conn: Conn, f: SessionFields): Peer {
-  const s = bus.sessions.get(sessionKey(f.client, f.cliSessionId));
-  if (!s) {
-    const row = bus.store.session(f.client, f.cliSessionId);
-    const peer = row && bus.peers.get(row.peer_id);
-    if (!peer) throw new ProtocolError("unknown_handle", `no session ${JSON.stringify(f.cliSessionId)} of ${f.client} is known, so none ends`);
-    return peer;
-  }
-  const current = s.hostPid === f.host.hostPid && s.hostStart === String(f.host.hostStart);
-  if (current && s.endDueAt === 0) {
-    giveBack(bus, s, "ended");
-    set(bus, s, "endDueAt", bus.mono + endGraceMs);
-    due(bus, s.endDueAt);
-    markEnd(bus, s, 1);
-    for (const other of s.peer.conns) if (other.kind === "adapter") set(bus, other, "listening", false);
-  }
-  if (!conn.peer) bind(bus, conn, s.peer, null, "hook", false);
-  tellPresence(bus, s.peer);
-  return s.peer;
-}
-
-function markEnd(bus: Bus, s: Session, how: 1 | 2): void {
-  bus.store.endSession(s.id, bus.now);
-  bus.store.setLastEnd(s.peer.id, how);
-  set(bus, s.peer, "lastEnd", how);
-  set(bus, s.peer, "endedAt", bus.mono);
-}
-
-/** Takes a session out of memory; the peer stays. */
-function leave(bus: Bus, s: Session): void {
-  giveBack(bus, s, "ended");
-  bus.store.endSession(s.id, bus.now);
-  drop(bus, bus.sessions, sessionKey(s.client, s.cliSessionId));
-  takeOffHost(bus, s);
-  if (s.peer.session === s) set(bus, s.peer, "session", null);
-}
-
-/** Ends a session for good (1 goodbye, 2 host gone): those who wait for its answers are told. */
-export function finish(bus: Bus, s: Session, how: 1 | 2): void {
-  const { peer } = s;
-  leave(bus, s);
-  if (s.endDueAt === 0) markEnd(bus, s, how);
-  for (const row of bus.store.unread(peer.id)) {
-    const sender = row.reply_to === null ? bus.peers.get(row.sender_id) : undefined;
-    if (sender && sender !== peer) notify(bus, sender, { kind: "peer_offline", threadId: row.thread_id, fromHandle: peer.handle });
-  }
-  tellPresence(bus, peer);
-  if (s.headless) forgetIfBare(bus, peer);
-  checkWaits(bus);
-}
-
-/** Session ends whose grace is over, and hosts that went away. Returns when to come again (monotonic ms). */
-export function checkSessions(bus: Bus): number {
-  let next = Number.POSITIVE_INFINITY;
-  for (const s of [...bus.sessions.values()]) {
-    if (s.endDueAt === 0) continue;
-    if (s.endDueAt <= bus.mono) finish(bus, s, 1);
-    else next = Math.min(next, s.endDueAt);
-  }
-  if (bus.mono >= bus.nextHostCheckAt) {
-    for (const s of [...bus.sessions.values()]) if (s.endDueAt === 0 && !hostLives(bus, s)) finish(bus, s, 2);
-    bus.nextHostCheckAt = bus.sessions.size ? bus.mono + offlineGraceMs : Number.POSITIVE_INFINITY;
-  }
-  return Math.min(next, bus.nextHostCheckAt);
-}
-
-/** Only a missing process or another start time means dead. */
-export function hostLives(bus: Bus, s: Pick<Session, "hostPid" | "hostStart">): boolean {
-  return bus.system.processStart(s.hostPid) === s.hostStart;
 }
 
 /** The request `native-register`. */

@@ -35,7 +35,8 @@ export function parseLine(bytes: Uint8Array): Record<string, unknown> {
   } catch {
     throw new BadLine(null, "the line is not JSON: one JSON object a line is expected");
   }
-  if (value === null || typeof value !== "object" || Array.isArray(value)) throw new BadLine(null, `the line must be a JSON object, and is ${kindOf(value)}`);
+  if (value === null || typeof value !== "object" || Array.isArray(value))
+    throw new BadLine(null, `the line must be a JSON object, and is ${kindOf(value)}`);
   return value as Record<string, unknown>;
 }
 
@@ -49,7 +50,8 @@ export function idOf(line: Record<string, unknown>): number | null {
 export function envelope(line: Record<string, unknown>): Request {
   const id = idOf(line);
   if (id === null) throw new BadLine(null, `id must be a non-negative safe integer, and is ${kindOf(line.id)}`);
-  if (line.v !== protocolVersion) throw new BadLine(id, `v must be ${protocolVersion}, and is ${kindOf(line.v)}: this broker speaks protocol version ${protocolVersion}`);
+  if (line.v !== protocolVersion)
+    throw new BadLine(id, `v must be ${protocolVersion}, and is ${kindOf(line.v)}: this broker speaks protocol version ${protocolVersion}`);
   const { type } = line;
   if (typeof type !== "string") throw new BadLine(id, `type must be a string, and is ${kindOf(type)}`);
   if (!Object.hasOwn(requests, type)) throw new BadLine(id, `type ${JSON.stringify(type.slice(0, 60))} is unknown`);
@@ -82,7 +84,9 @@ function wanted(schema: TSchema): string {
   if ("const" in schema) return JSON.stringify(schema.const);
   if (schema.type === "string") {
     if (schema.pattern) return `a string that matches ${schema.pattern}`;
-    const parts = [schema.minLength ? `at least ${schema.minLength}` : "", schema.maxLength ? `at most ${schema.maxLength}` : ""].filter(Boolean);
+    const parts = [schema.minLength ? `at least ${schema.minLength}` : "", schema.maxLength ? `at most ${schema.maxLength}` : ""].filter(
+      Boolean,
+    );
     return parts.length ? `a string of ${parts.join(" and ")} characters` : "a string";
   }
   if (schema.type === "integer" || schema.type === "number") {

@@ -100,13 +100,19 @@ export function endWait(bus: Bus, wait: Wait, ending: Ending): void {
     notes: [...notesOf(bus, wait, ask), ...(ending.note ? [ending.note] : [])],
   };
   const given = replies.filter((r) => handReplyOver(bus, wait, r)).map((r) => r.id);
-  const taken = wait.confirm || !given.length ? undefined : () => bus.later(() => given.forEach((id) => confirmTaken(bus, wait, id)));
+  const taken = wait.confirm || !given.length ? undefined : () => bus.later(() => confirmTaken(bus, wait, given));
   stage(bus, conn, okLine(wait.requestId, JSON.stringify(result)), taken);
 }
 
 function replyView(bus: Bus, row: MessageRow): Result<"wait">["replies"][number] {
   const verdict = row.verdict === null ? null : (["agree", "disagree", "info"] as const)[row.verdict - 1];
-  return { id: row.id, seq: row.seq, from: handleOf(bus, row.sender_id), verdict: verdict ?? null, body: cut(bus.store.body(row.id), bus.limits.bodyCharactersMax) };
+  return {
+    id: row.id,
+    seq: row.seq,
+    from: handleOf(bus, row.sender_id),
+    verdict: verdict ?? null,
+    body: cut(bus.store.body(row.id), bus.limits.bodyCharactersMax),
+  };
 }
 
 /** The waiting peer's own delivery of a reply goes over by this answer, if nothing else has it. */
@@ -124,8 +130,9 @@ function handReplyOver(bus: Bus, wait: Wait, reply: MessageRow): boolean {
   return given;
 }
 
-function confirmTaken(bus: Bus, wait: Wait, messageId: number): void {
-  for (const who of waitersOf(wait)) if (who.handouts.get(messageId)?.channel === "wait") advance(bus, messageId, who, "delivered", "confirmed");
+function confirmTaken(bus: Bus, wait: Wait, messageIds: readonly number[]): void {
+  for (const who of waitersOf(wait))
+    for (const id of messageIds) if (who.handouts.get(id)?.channel === "wait") advance(bus, id, who, "delivered", "confirmed");
 }
 
 /** Who has it and has not answered, who has not confirmed it, and who has left. */

@@ -16,15 +16,7 @@ export const handlePattern = "^[a-z0-9][a-z0-9-]{1,47}$";
 export const handleCharactersMax = 48;
 
 /** Names that no session, peer or group may take (semantics §4). */
-export const reservedHandles: readonly string[] = [
-  "all",
-  "renn",
-  "owner",
-  "user",
-  "human",
-  "system",
-  "broker",
-];
+export const reservedHandles: readonly string[] = ["all", "renn", "owner", "user", "human", "system", "broker"];
 
 /** Delivery states in their order; a delivery's number in the store is its place here. */
 export const deliveryStates = ["queued", "sent", "delivered", "acknowledged", "replied"] as const;

@@ -60,10 +60,7 @@ const key = addition(
   }),
 );
 const to = Type.Union(
-  [
-    Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { minItems: 1, maxItems: 1000 }),
-    Type.String({ minLength: 1, maxLength: 64 }),
-  ],
+  [Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { minItems: 1, maxItems: 1000 }), Type.String({ minLength: 1, maxLength: 64 })],
   { description: "handles, group names (`@name` is a group for sure) and `@all`; a bare string is an array of one" },
 );
 const sessionHint = addition(text(200, "a cliSessionId: binds to that session's handle, never creates one"));
@@ -155,7 +152,20 @@ export type Notification = Static<typeof notification>;
 const attempt = Type.Object({
   channel: words(["listener", "native", "wait", "hook", "fetch"]),
   at: ms("Unix time in ms of the hand-over"),
-  outcome: words(["open", "proven", "unproven", "confirmed", "read", "no-proof", "closed", "ended", "refused", "held", "failed", "restart"]),
+  outcome: words([
+    "open",
+    "proven",
+    "unproven",
+    "confirmed",
+    "read",
+    "no-proof",
+    "closed",
+    "ended",
+    "refused",
+    "held",
+    "failed",
+    "restart",
+  ]),
   endedAt: nullable(ms("Unix time in ms"), "when the outcome was known"),
 });
 export type Attempt = Static<typeof attempt>;
@@ -177,11 +187,7 @@ const own = <F extends TObject, R extends TSchema>(summary: string, fields: F, r
 
 /** Every request type of the wire. The first eighteen are the protocol page's, the rest are renn's own. */
 export const requests = {
-  auth: spec(
-    "Opens the connection: must be its first line.",
-    Type.Object({ token: text(512, "the content of the file `token`") }),
-    none,
-  ),
+  auth: spec("Opens the connection: must be its first line.", Type.Object({ token: text(512, "the content of the file `token`") }), none),
   register: spec(
     "Binds the connection to a peer, and makes the peer where there is none.",
     Type.Object({
@@ -375,9 +381,7 @@ export const requests = {
       sessionHint: optional(text(200, "a cliSessionId: binds to that session's handle, never creates one")),
       client: optional(addition(client)),
       continuing: optional(addition(flag("the CLI says that this turn end follows a continuation"))),
-      seen: optional(
-        addition(Type.Array(id("message id"), { maxItems: 50, description: "pushed messages that this prompt is made of" })),
-      ),
+      seen: optional(addition(Type.Array(id("message id"), { maxItems: 50, description: "pushed messages that this prompt is made of" }))),
       tools: optional(addition(flag("the session has the renn tools (MCP)"))),
     }),
     Type.Object({
@@ -439,7 +443,9 @@ export const requests = {
       threadId: optional(id("only in this thread")),
     }),
     Type.Object({
-      results: Type.Array(Type.Composite([summarySchema, Type.Object({ snippet: Type.String({ description: "the place, matches between «»" }) })])),
+      results: Type.Array(
+        Type.Composite([summarySchema, Type.Object({ snippet: Type.String({ description: "the place, matches between «»" }) })]),
+      ),
     }),
   ),
   export: own(

@@ -20,8 +20,7 @@ const forgeableAscii = /([[<])(?=murmur|reply:|\/?(?:system-reminder|hook_contex
 const plainAscii = /^[\t\n -~]*$/;
 const invisible = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Mn}\p{Me}]/u;
 /** Control characters but tab and newline, bidi controls, line and paragraph separators, tag and interlinear characters. */
-const unshowable =
-  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+const unshowable = /(?![\t\n])[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
 /** Shows control characters, bidi controls and terminal escapes as `\u001b`; tab and newline stay, CRLF becomes LF. */
 export function visible(text: string): string {

@@ -19,7 +19,12 @@ export function groups(bus: Bus, _conn: Conn, caller: Peer, f: Fields<"groups">)
 }
 
 function recordOf(group: Group): GroupRecord {
-  return { name: group.name, members: [...group.members].map((p) => p.handle), createdAt: group.createdAt, createdBy: group.createdBy.handle };
+  return {
+    name: group.name,
+    members: [...group.members].map((p) => p.handle),
+    createdAt: group.createdAt,
+    createdBy: group.createdBy.handle,
+  };
 }
 
 function needGroup(bus: Bus, name: string): Group {
@@ -51,7 +56,8 @@ function create(bus: Bus, caller: Peer, name: string, handles: readonly string[]
 }
 
 function checkSize(size: number): void {
-  if (size > groupMembersMax) throw new ProtocolError("bad_request", `members: a group has at most ${groupMembersMax}, and this would be ${size}`);
+  if (size > groupMembersMax)
+    throw new ProtocolError("bad_request", `members: a group has at most ${groupMembersMax}, and this would be ${size}`);
 }
 
 function join(bus: Bus, group: Group, members: readonly Peer[]): void {

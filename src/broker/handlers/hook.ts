@@ -10,8 +10,9 @@ import { hasTools, lineFor, summaryOf, textFor } from "../messages.ts";
 import { takeNews } from "../news.ts";
 import { findPeer, touch } from "../peers.ts";
 import { liveSession } from "../presence.ts";
-import { lookAtTranscript, provesByHook, sessionWasActive } from "../proof.ts";
+import { lookAtTranscript, sessionWasActive } from "../proof.ts";
 import type { QueuedRow } from "../store/rows.ts";
+import { provesByHook } from "../tails.ts";
 
 const notifyMode = 1;
 const unboundMessage = "this connection is no peer yet: send register or session first";
@@ -29,7 +30,8 @@ export function hook(bus: Bus, conn: Conn, f: Fields<"hook">): Result<"hook"> {
   if (f.sessionHint !== undefined) {
     const hinted = hintedSessionPeer(bus, f.sessionHint, f.client);
     if (!conn.peer) bind(bus, conn, hinted, null, "hook", false);
-    else if (conn.peer !== hinted) throw new ProtocolError("bad_request", `sessionHint: this connection is ${conn.peer.handle}, not ${hinted.handle}`);
+    else if (conn.peer !== hinted)
+      throw new ProtocolError("bad_request", `sessionHint: this connection is ${conn.peer.handle}, not ${hinted.handle}`);
   }
   const peer = ownPeer(bus, conn, f.handle);
   const session = liveSession(peer);
@@ -84,7 +86,7 @@ class Budget {
   }
 }
 
-function fill(bus: Bus, conn: Conn, peer: Peer, session: Session | null, f: Fields<"hook">): Result<"hook"> {
+function fill(bus: Bus, _conn: Conn, peer: Peer, session: Session | null, f: Fields<"hook">): Result<"hook"> {
   const { unit, max } = portOf(bus, peer).hookBudget;
   const budget = new Budget(unit, max);
   const tools = f.tools ?? hasTools(peer);

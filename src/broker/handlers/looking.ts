@@ -67,12 +67,14 @@ const exportStep = 500;
 
 /** The request `export`. */
 export function exportMessages(bus: Bus, _conn: Conn, _caller: Peer, f: Fields<"export">): Result<"export"> {
-  if (f.threadId !== undefined && !threadFacts(bus, f.threadId)) throw new ProtocolError("unknown_thread", `there is no thread ${f.threadId}`);
+  if (f.threadId !== undefined && !threadFacts(bus, f.threadId))
+    throw new ProtocolError("unknown_thread", `there is no thread ${f.threadId}`);
   const messages: Result<"export">["messages"] = [];
   let bytes = 0;
   let after = f.sinceId ?? 0;
   for (;;) {
-    const rows = f.threadId === undefined ? bus.store.messagesAfter(after, exportStep) : bus.store.threadMessagesAfter(f.threadId, after, exportStep);
+    const rows =
+      f.threadId === undefined ? bus.store.messagesAfter(after, exportStep) : bus.store.threadMessagesAfter(f.threadId, after, exportStep);
     for (const row of rows) {
       const message = exported(bus, row);
       bytes += Buffer.byteLength(JSON.stringify(message)) + 1;
@@ -85,13 +87,16 @@ export function exportMessages(bus: Bus, _conn: Conn, _caller: Peer, f: Fields<"
 }
 
 function exported(bus: Bus, row: FullMessageRow): Result<"export">["messages"][number] {
-  const deliveries = bus.store.deliveries(row.id).map((d) => ({ handle: handleOf(bus, d.peer_id), state: stateWord(d.state), mode: modeWord(d.mode) }));
+  const deliveries = bus.store
+    .deliveries(row.id)
+    .map((d) => ({ handle: handleOf(bus, d.peer_id), state: stateWord(d.state), mode: modeWord(d.mode) }));
   return { ...summaryOf(bus, row, null, row.body), deliveries };
 }
 
 /** The request `watch`. */
 export function watch(bus: Bus, conn: Conn, _caller: Peer, f: Fields<"watch">): Record<string, never> {
-  if (f.threadId !== undefined && !threadFacts(bus, f.threadId)) throw new ProtocolError("unknown_thread", `there is no thread ${f.threadId}`);
+  if (f.threadId !== undefined && !threadFacts(bus, f.threadId))
+    throw new ProtocolError("unknown_thread", `there is no thread ${f.threadId}`);
   set(bus, conn, "watching", { threadId: f.threadId ?? null, peer: f.handle === undefined ? null : needPeer(bus, f.handle) });
   bus.watchers.add(conn);
   return {};
@@ -147,7 +152,8 @@ function whyOne(bus: Bus, d: DeliveryRow): Result<"why">["deliveries"][number] {
     ([channel, at, outcome, endedAt]): Attempt => ({ channel, at, outcome, endedAt }),
   );
   const open = peer?.handouts.get(d.message_id);
-  if (open) attempts.push({ channel: open.channel, at: open.at, outcome: open.held && open.channel === "native" ? "held" : "open", endedAt: null });
+  if (open)
+    attempts.push({ channel: open.channel, at: open.at, outcome: open.held && open.channel === "native" ? "held" : "open", endedAt: null });
   return {
     handle: handleOf(bus, d.peer_id),
     state: stateWord(d.state),
@@ -166,9 +172,11 @@ function whyOne(bus: Bus, d: DeliveryRow): Result<"why">["deliveries"][number] {
 function adviceFor(bus: Bus, d: DeliveryRow, peer: Peer): string {
   const open = peer.handouts.get(d.message_id);
   if (d.state >= 2) return d.state === 2 ? "nothing: it is there; the answer is up to the recipient" : "nothing: it is done";
-  if (open?.held && open.channel === "native") return `answer the question that ${peer.handle}'s CLI shows about a message from another session`;
+  if (open?.held && open.channel === "native")
+    return `answer the question that ${peer.handle}'s CLI shows about a message from another session`;
   if (d.state === 1) return "wait: it was handed over and its proof is still open";
-  if (d.attempts >= attemptsMax) return `it was handed over ${d.attempts} times without proof; ${peer.handle} finds it with: renn inbox, renn read ${d.message_id}`;
+  if (d.attempts >= attemptsMax)
+    return `it was handed over ${d.attempts} times without proof; ${peer.handle} finds it with: renn inbox, renn read ${d.message_id}`;
   if (d.mode === 2) return `it was sent (or is muted) as silent: ${peer.handle} finds it in its inbox`;
   if (!isHere(bus, peer)) return `start or resume the session of ${peer.handle}; it comes at its first turn`;
   return `type anything in the session of ${peer.handle}: it comes with the next prompt or tool call`;
@@ -176,12 +184,13 @@ function adviceFor(bus: Bus, d: DeliveryRow, peer: Peer): string {
 
 /** The request `stats`. */
 export function stats(bus: Bus): Result<"stats"> {
+  const self = bus.system.self();
   const states = new Map(bus.store.unreadByState().map((row) => [row.state, row.n]));
   const timings = bus.counts.timings.slice(0, Math.min(bus.counts.timingAt, bus.counts.timings.length)).sort();
   const at = (share: number) => Math.round(timings[Math.min(timings.length - 1, Math.floor(timings.length * share))] ?? 0);
   return {
     version: bus.version,
-    pid: process.pid,
+    pid: self.pid,
     startedAt: bus.startedAt,
     connections: bus.conns.size,
     sessions: bus.sessions.size,
@@ -195,7 +204,6 @@ export function stats(bus: Bus): Result<"stats"> {
     commits: bus.counts.commits,
     handlingP50Us: at(0.5),
     handlingP99Us: at(0.99),
-    memoryBytes: process.memoryUsage.rss(),
+    memoryBytes: self.memoryBytes,
   };
 }
-

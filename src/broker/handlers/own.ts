@@ -30,7 +30,8 @@ export function name(bus: Bus, conn: Conn, caller: Peer, f: Fields<"name">): Res
 /** The request `cancel`: withdraws a message from those to whom it is still queued. */
 export function cancel(bus: Bus, _conn: Conn, caller: Peer, f: Fields<"cancel">): Result<"cancel"> {
   const row = bus.store.message(f.messageId);
-  if (!row || row.sender_id !== caller.id) throw new ProtocolError("unknown_message", `message ${f.messageId} is not one that ${caller.handle} sent`);
+  if (!row || row.sender_id !== caller.id)
+    throw new ProtocolError("unknown_message", `message ${f.messageId} is not one that ${caller.handle} sent`);
   const result: Result<"cancel"> = { cancelled: [], kept: [] };
   for (const d of bus.store.deliveries(row.id)) {
     const peer = bus.peers.get(d.peer_id);

@@ -4,8 +4,8 @@ import { ProtocolError } from "../../protocol/errors.ts";
 import type { Fields, Result, Summary } from "../../protocol/schemas.ts";
 import type { Bus, Conn, Peer } from "../bus.ts";
 import { advance, unreadOf } from "../delivery.ts";
-import { handleOf, matrixOf, ownState, summaryOf } from "../messages.ts";
 import { peeks } from "../identity.ts";
+import { handleOf, matrixOf, ownState, summaryOf } from "../messages.ts";
 import type { MessageRow } from "../store/rows.ts";
 import { threadFacts } from "../threads.ts";
 import { askOf } from "../waits.ts";
@@ -15,7 +15,8 @@ const inboxThreadsMax = 50;
 /** The caller's deliveries, or nothing moves at all. */
 function ownDeliveries(bus: Bus, peer: Peer, ids: readonly number[]): void {
   for (const id of ids)
-    if (!bus.store.delivery(id, peer.id)) throw new ProtocolError("unknown_message", `message ${id} is no delivery of ${peer.handle}; nothing was changed`);
+    if (!bus.store.delivery(id, peer.id))
+      throw new ProtocolError("unknown_message", `message ${id} is no delivery of ${peer.handle}; nothing was changed`);
 }
 
 /** Moves the caller's deliveries, and those of the session through which the owner speaks. */
@@ -147,7 +148,8 @@ function threadRows(bus: Bus, f: Fields<"thread">): MessageRow[] {
   const { messageId } = f;
   const row = bus.store.message(messageId);
   if (!row) throw new ProtocolError("unknown_message", `there is no message ${messageId}`);
-  if (row.thread_id !== f.threadId) throw new ProtocolError("bad_request", `messageId: message ${messageId} is in thread ${row.thread_id}, not ${f.threadId}`);
+  if (row.thread_id !== f.threadId)
+    throw new ProtocolError("bad_request", `messageId: message ${messageId} is in thread ${row.thread_id}, not ${f.threadId}`);
   return rows.filter((r) => r.id === messageId || r.reply_to === messageId);
 }
 

@@ -25,7 +25,8 @@ export function resolveRecipients(bus: Bus, sender: Peer, via: Peer | null, to: 
     all.add(peer);
     named.add(peer);
   }
-  if (!all.size) throw new ProtocolError("bad_request", `to: nobody is left in ${JSON.stringify(to.slice(0, 5))}: the sender does not count`);
+  if (!all.size)
+    throw new ProtocolError("bad_request", `to: nobody is left in ${JSON.stringify(to.slice(0, 5))}: the sender does not count`);
   return { all: [...all], named };
 }
 

@@ -1,5 +1,5 @@
 // The requests send and reply: everything is checked before the first write (semantics §2 order of checks, §5, §6).
-import { dayMs, type DeliveryMode, verdicts } from "../../protocol/constants.ts";
+import { type DeliveryMode, dayMs, verdicts } from "../../protocol/constants.ts";
 import { ProtocolError } from "../../protocol/errors.ts";
 import type { DeliveryRow as DeliveryView, Fields, Result } from "../../protocol/schemas.ts";
 import { codePoints, firstLine } from "../../protocol/text.ts";
@@ -19,11 +19,11 @@ const queued = 0;
 const sent = 1;
 
 type Draft = {
-  conn: Conn;
   sender: Peer;
+  /** The session through which the sender speaks. */
+  via: Peer | null;
   threadId: number | null;
   recipients: { peer: Peer; mode: DeliveryMode }[];
-  /** Whose handles the message shows as `to`. */
   body: string;
   mode: DeliveryMode;
   references: readonly string[];
@@ -35,12 +35,12 @@ type Draft = {
 };
 
 /** The request `send`. */
-export function send(bus: Bus, conn: Conn, sender: Peer, f: Fields<"send">): Result<"send"> {
+export function send(bus: Bus, { via }: Conn, sender: Peer, f: Fields<"send">): Result<"send"> {
   const body = cleanBody(f.body);
   const thread = f.threadId === null ? null : threadFacts(bus, f.threadId);
   if (f.threadId !== null && !thread) throw new ProtocolError("unknown_thread", `there is no thread ${f.threadId}`);
   const to = typeof f.to === "string" ? [f.to] : f.to;
-  const found = resolveRecipients(bus, sender, conn.via, to);
+  const found = resolveRecipients(bus, sender, via, to);
   const mode = f.mode ?? "push";
   const hash = contentHash(["send", f.threadId, to, body, f.references ?? [], mode]);
   const repeated = f.key === undefined ? null : repeatedMessage(bus, sender, f.key, hash);
@@ -52,18 +52,39 @@ export function send(bus: Bus, conn: Conn, sender: Peer, f: Fields<"send">): Res
   const skipped = overUnreadCap(bus, found);
   const recipients = found.all.filter((p) => !skipped.includes(p)).map((peer) => ({ peer, mode: modeFor(bus, peer, sender, mode) }));
   const draft: Draft = {
-    conn, sender, threadId: f.threadId, recipients, body, mode, references: f.references ?? [],
-    replyTo: null, verdict: null, key: f.key, hash, duplicate,
+    sender,
+    via,
+    threadId: f.threadId,
+    recipients,
+    body,
+    mode,
+    references: f.references ?? [],
+    replyTo: null,
+    verdict: null,
+    key: f.key,
+    hash,
+    duplicate,
   };
   const stored = storeMessage(bus, draft);
   if (sender.owner) ownerSpoke(bus, stored.row.thread_id);
   const { row } = stored;
-  const result: Result<"send"> = { messageId: row.id, threadId: row.thread_id, seq: row.seq, via: conn.via?.handle ?? null, deliveries: stored.deliveries };
+  const result: Result<"send"> = {
+    messageId: row.id,
+    threadId: row.thread_id,
+    seq: row.seq,
+    via: via?.handle ?? null,
+    deliveries: stored.deliveries,
+  };
   return skipped.length ? { ...result, skipped: skipped.map((p) => p.handle) } : result;
 }
 
 /** The request `reply`. */
 export function reply(bus: Bus, conn: Conn, sender: Peer, f: Fields<"reply">): Result<"reply"> {
+  return replyAs(bus, conn.via, sender, f);
+}
+
+/** A reply of a peer, which may have come over another way than a request: a CLI's own messaging. */
+export function replyAs(bus: Bus, via: Peer | null, sender: Peer, f: Fields<"reply">): Result<"reply"> {
   const body = cleanBody(f.body);
   const answered = bus.store.message(f.messageId);
   if (!answered) throw new ProtocolError("unknown_message", `there is no message ${f.messageId}`);
@@ -77,21 +98,33 @@ export function reply(bus: Bus, conn: Conn, sender: Peer, f: Fields<"reply">): R
   checkRate(bus, sender);
   checkThreadCap(bus, answered.thread_id, thread.latestSeq);
   const woken = wokenBy(bus, answered, sender, thread.participants);
-  const others = thread.participants.filter((p) => p !== sender && p !== conn.via);
+  const others = thread.participants.filter((p) => p !== sender && p !== via);
   const author = bus.peers.get(answered.sender_id);
   const pair = author && author !== sender && !sender.owner && !author.owner ? countReply(bus, answered.thread_id, sender, author) : null;
-  const wakeMode: DeliveryMode = pair?.throttled ? "notify" : (["push", "notify", "silent"] as const)[answered.mode] ?? "push";
+  const wakeMode: DeliveryMode = pair?.throttled ? "notify" : ((["push", "notify", "silent"] as const)[answered.mode] ?? "push");
   const recipients = others.map((peer) => ({ peer, mode: modeFor(bus, peer, sender, woken.has(peer) ? wakeMode : "notify") }));
   if (sender.owner) ownerSpoke(bus, answered.thread_id);
   const verdict = f.verdict === undefined ? null : verdicts.indexOf(f.verdict) + 1;
   const draft: Draft = {
-    conn, sender, threadId: answered.thread_id, recipients, body, mode: wakeMode, references: f.references ?? [],
-    replyTo: answered, verdict, key: f.key, hash, duplicate,
+    sender,
+    via,
+    threadId: answered.thread_id,
+    recipients,
+    body,
+    mode: wakeMode,
+    references: f.references ?? [],
+    replyTo: answered,
+    verdict,
+    key: f.key,
+    hash,
+    duplicate,
   };
   const { row, deliveries } = storeMessage(bus, draft);
-  settleReply(bus, conn, sender, answered, row);
-  if (pair?.tell && author) for (const who of [sender, author]) notify(bus, who, { kind: "throttled", threadId: row.thread_id, fromHandle: (who === sender ? author : sender).handle });
-  const result = { messageId: row.id, threadId: row.thread_id, seq: row.seq, via: conn.via?.handle ?? null, deliveries };
+  settleReply(bus, via, sender, answered, row);
+  if (pair?.tell && author)
+    for (const who of [sender, author])
+      notify(bus, who, { kind: "throttled", threadId: row.thread_id, fromHandle: (who === sender ? author : sender).handle });
+  const result = { messageId: row.id, threadId: row.thread_id, seq: row.seq, via: via?.handle ?? null, deliveries };
   return pair?.throttled ? { ...result, throttled: true } : result;
 }
 
@@ -109,7 +142,9 @@ function repeatedMessage(bus: Bus, sender: Peer, key: string, hash: string): Mes
   const row = bus.store.byKey(sender.id, key, bus.now - dayMs);
   if (!row) return null;
   if (row.idem_hash === hash) return row;
-  throw new ProtocolError("bad_request", `key: ${JSON.stringify(key)} stands for message ${row.id} with other content`, { messageId: row.id });
+  throw new ProtocolError("bad_request", `key: ${JSON.stringify(key)} stands for message ${row.id} with other content`, {
+    messageId: row.id,
+  });
 }
 
 function sendResult(bus: Bus, row: MessageRow): Result<"send"> {
@@ -123,7 +158,10 @@ function sendResult(bus: Bus, row: MessageRow): Result<"send"> {
 
 function checkThreadCap(bus: Bus, threadId: number | null, latestSeq: number): void {
   if (threadId !== null && latestSeq >= bus.limits.threadMessagesMax)
-    throw new ProtocolError("cap_thread", `thread ${threadId} holds ${latestSeq} messages, the most it may; send with threadId null to open another`);
+    throw new ProtocolError(
+      "cap_thread",
+      `thread ${threadId} holds ${latestSeq} messages, the most it may; send with threadId null to open another`,
+    );
 }
 
 /** Members of groups and @all whose inbox is full; refused when a named one is full or nobody is left. */
@@ -141,7 +179,8 @@ function overUnreadCap(bus: Bus, found: { all: Peer[]; named: Set<Peer> }): Peer
 /** Whom a reply wakes: the answered author and its via; a reply to one's own message wakes that message's recipients (semantics §6). */
 function wokenBy(bus: Bus, answered: MessageRow, sender: Peer, participants: readonly Peer[]): Set<Peer> {
   if (bus.repliesToAll) return new Set(participants);
-  const ids = answered.sender_id === sender.id ? recipientIds(answered) : [answered.sender_id, ...(answered.via === null ? [] : [answered.via])];
+  const ids =
+    answered.sender_id === sender.id ? recipientIds(answered) : [answered.sender_id, ...(answered.via === null ? [] : [answered.via])];
   return new Set(ids.flatMap((id) => bus.peers.get(id) ?? []));
 }
 
@@ -172,7 +211,7 @@ function storeMessage(bus: Bus, d: Draft): Stored {
     thread_id: threadId,
     seq,
     sender_id: d.sender.id,
-    via: d.conn.via?.id ?? null,
+    via: d.via?.id ?? null,
     reply_to: d.replyTo?.id ?? null,
     ask_id: d.replyTo ? (d.replyTo.ask_id ?? d.replyTo.id) : null,
     verdict: d.verdict,
@@ -188,7 +227,7 @@ function storeMessage(bus: Bus, d: Draft): Stored {
   bus.store.putThread(threadId, seq, id);
   countSend(bus, d.sender, d.duplicate, id);
   markUsed(bus, d.sender);
-  joinThread(bus, threadId, facts, [d.sender, ...(d.conn.via ? [d.conn.via] : []), ...d.recipients.map((r) => r.peer)]);
+  joinThread(bus, threadId, facts, [d.sender, ...(d.via ? [d.via] : []), ...d.recipients.map((r) => r.peer)]);
   const everybody = [d.sender, ...d.recipients.map((r) => r.peer)];
   tellWatchers(bus, threadId, everybody, () => ({ kind: "message", message: summaryOf(bus, row) }));
   const deliveries = d.recipients.map((r) => deliver(bus, row, r.peer, r.mode));
@@ -222,13 +261,18 @@ function deliver(bus: Bus, row: FullMessageRow, peer: Peer, mode: DeliveryMode):
     pump(bus, peer);
   }
   if (mode === "notify" && row.reply_to !== null && !wait)
-    notify(bus, peer, { kind: "reply_arrived", threadId: row.thread_id, fromHandle: bus.peers.get(row.sender_id)?.handle ?? "", messageId: row.id });
-  return deliveryView(bus, peer, conn ? sent : (peer.handouts.has(row.id) ? sent : queued), modeNumber[mode]);
+    notify(bus, peer, {
+      kind: "reply_arrived",
+      threadId: row.thread_id,
+      fromHandle: bus.peers.get(row.sender_id)?.handle ?? "",
+      messageId: row.id,
+    });
+  return deliveryView(bus, peer, conn ? sent : peer.handouts.has(row.id) ? sent : queued, modeNumber[mode]);
 }
 
 /** The replier's own deliveries of what it answers become replied, and waits for it move on. */
-function settleReply(bus: Bus, conn: Conn, sender: Peer, answered: MessageRow, row: FullMessageRow): void {
-  const speakers = conn.via ? [sender, conn.via] : [sender];
+function settleReply(bus: Bus, via: Peer | null, sender: Peer, answered: MessageRow, row: FullMessageRow): void {
+  const speakers = via ? [sender, via] : [sender];
   for (const speaker of speakers) {
     advance(bus, answered.id, speaker, "replied", "confirmed");
     if (row.ask_id !== null && row.ask_id !== answered.id) advance(bus, row.ask_id, speaker, "replied", "confirmed");

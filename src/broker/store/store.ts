@@ -1,9 +1,7 @@
-// Every SQL statement of the broker, prepared once. Nothing here knows a rule of the bus: handlers decide, the store writes and reads.
+// What the broker reads and writes. Nothing here knows a rule of the bus: handlers decide, the store does.
 import type { Database } from "bun:sqlite";
 import type { DeliveryRow, FullMessageRow, MessageRow, PeerRow, QueuedRow, SessionRow } from "./rows.ts";
-
-const messageColumns =
-  "m.id, m.thread_id, m.seq, m.sender_id, m.via, m.reply_to, m.ask_id, m.verdict, m.mode, m.at, m.length, m.recipients, m.first_line, m.refs";
+import { prepareAll } from "./statements.ts";
 
 /** The statements over one open database. All are synchronous; errors are bun:sqlite's. */
 export class Store {
@@ -102,7 +100,18 @@ export class Store {
   }
   putSession(s: Omit<SessionRow, "id" | "ended_at">, now: number): number {
     const row = this.sql.putSession.get(
-      s.peer_id, s.client, s.cli_session_id, s.host_pid, s.host_start, s.host_boot, s.transcript_path, s.title, s.cwd, s.pinned, s.headless, now,
+      s.peer_id,
+      s.client,
+      s.cli_session_id,
+      s.host_pid,
+      s.host_start,
+      s.host_boot,
+      s.transcript_path,
+      s.title,
+      s.cwd,
+      s.pinned,
+      s.headless,
+      now,
     ) as { id: number };
     return row.id;
   }
@@ -139,8 +148,23 @@ export class Store {
   }
   insertMessage(m: FullMessageRow & { idem_key: string | null; idem_hash: string | null }): void {
     this.sql.insertMessage.run(
-      m.id, m.thread_id, m.seq, m.sender_id, m.via, m.reply_to, m.ask_id, m.verdict, m.mode, m.at, m.length, m.recipients, m.first_line, m.refs,
-      m.idem_key, m.idem_hash, m.body,
+      m.id,
+      m.thread_id,
+      m.seq,
+      m.sender_id,
+      m.via,
+      m.reply_to,
+      m.ask_id,
+      m.verdict,
+      m.mode,
+      m.at,
+      m.length,
+      m.recipients,
+      m.first_line,
+      m.refs,
+      m.idem_key,
+      m.idem_hash,
+      m.body,
     );
   }
   message(id: number): MessageRow | null {
@@ -184,7 +208,17 @@ export class Store {
   // Deliveries
   insertDelivery(d: Omit<DeliveryRow, "pull" | "history">): void {
     this.sql.insertDelivery.run(
-      d.message_id, d.peer_id, d.state, d.mode, d.thread_id, d.is_reply, d.waited, d.attempts, d.channel, d.state_at, d.mark,
+      d.message_id,
+      d.peer_id,
+      d.state,
+      d.mode,
+      d.thread_id,
+      d.is_reply,
+      d.waited,
+      d.attempts,
+      d.channel,
+      d.state_at,
+      d.mark,
     );
   }
   delivery(messageId: number, peerId: number): DeliveryRow | null {
@@ -305,147 +339,4 @@ export class Store {
       if (row.id <= filled) this.sql.deleteSearch.run(row.id, row.body);
     for (const statement of this.sql.deleteThread) statement.run(threadId);
   }
-}
-
-function prepareAll(db: Database) {
-  const p = (sql: string) => db.prepare(sql);
-  return {
-    begin: p("BEGIN IMMEDIATE"),
-    commit: p("COMMIT"),
-    rollback: p("ROLLBACK"),
-    peers: p("SELECT id, handle, display, role, client, cwd, version, owner, used, last_end, last_seen_at FROM peers"),
-    insertPeer: p(
-      "INSERT INTO peers (handle, display, role, client, cwd, version, owner, created_at, last_seen_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) RETURNING id",
-    ),
-    updatePeer: p("UPDATE peers SET display = ?, role = ?, client = ?, cwd = ?, version = ? WHERE id = ?"),
-    setHandle: p("UPDATE peers SET handle = ? WHERE id = ?"),
-    setOwner: p("UPDATE peers SET owner = ? WHERE id = ?"),
-    setUsed: p("UPDATE peers SET used = 1 WHERE id = ?"),
-    setLastEnd: p("UPDATE peers SET last_end = ? WHERE id = ?"),
-    setSeen: p("UPDATE peers SET last_seen_at = ? WHERE id = ?"),
-    deletePeer: p("DELETE FROM peers WHERE id = ?"),
-    deletePeerSessions: p("DELETE FROM sessions WHERE peer_id = ?"),
-    deletePeerAliases: p("DELETE FROM aliases WHERE peer_id = ?"),
-    deletePeerMutes: p("DELETE FROM mutes WHERE peer_id = ? OR muted_id = ?"),
-    aliases: p("SELECT handle, peer_id, until_at FROM aliases"),
-    putAlias: p("INSERT OR REPLACE INTO aliases (handle, peer_id, until_at) VALUES (?, ?, ?)"),
-    deleteAlias: p("DELETE FROM aliases WHERE handle = ?"),
-    liveSessions: p("SELECT * FROM sessions WHERE ended_at IS NULL ORDER BY id"),
-    session: p("SELECT * FROM sessions WHERE client = ? AND cli_session_id = ?"),
-    sessionById: p("SELECT * FROM sessions WHERE cli_session_id = ? LIMIT 2"),
-    latestSession: p("SELECT * FROM sessions WHERE peer_id = ? ORDER BY id DESC LIMIT 1"),
-    putSession: p(
-      `INSERT INTO sessions (peer_id, client, cli_session_id, host_pid, host_start, host_boot, transcript_path, title, cwd, pinned, headless, started_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (client, cli_session_id) DO UPDATE SET peer_id = excluded.peer_id, host_pid = excluded.host_pid, host_start = excluded.host_start,
-         host_boot = excluded.host_boot, transcript_path = excluded.transcript_path, title = excluded.title, cwd = excluded.cwd,
-         pinned = excluded.pinned, headless = excluded.headless, ended_at = NULL
-       RETURNING id`,
-    ),
-    endSession: p("UPDATE sessions SET ended_at = ? WHERE id = ?"),
-    setPinned: p("UPDATE sessions SET pinned = 1 WHERE id = ?"),
-    endedSessionsOfBarePeers: p(
-      `SELECT s.id FROM sessions s JOIN peers p ON p.id = s.peer_id
-       WHERE s.ended_at < ? AND p.used = 0 AND NOT EXISTS (SELECT 1 FROM group_members g WHERE g.peer_id = p.id)`,
-    ),
-    deleteSession: p("DELETE FROM sessions WHERE id = ?"),
-    nextIds: p("SELECT coalesce((SELECT max(id) FROM messages), 0) + 1 AS message, coalesce((SELECT max(id) FROM threads), 0) + 1 AS thread"),
-    thread: p("SELECT latest_seq, latest_message_id FROM threads WHERE id = ?"),
-    participants: p("SELECT peer_id FROM participants WHERE thread_id = ?"),
-    insertThread: p("INSERT INTO threads (id, latest_seq, latest_message_id) VALUES (?, 1, ?)"),
-    updateThread: p("UPDATE threads SET latest_seq = ?, latest_message_id = ? WHERE id = ?"),
-    addParticipant: p("INSERT OR IGNORE INTO participants (thread_id, peer_id) VALUES (?, ?)"),
-    insertMessage: p(
-      `INSERT INTO messages (id, thread_id, seq, sender_id, via, reply_to, ask_id, verdict, mode, at, length, recipients, first_line, refs, idem_key, idem_hash, body)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ),
-    message: p(`SELECT ${messageColumns} FROM messages m WHERE m.id = ?`),
-    fullMessage: p(`SELECT ${messageColumns}, m.body FROM messages m WHERE m.id = ?`),
-    messageBySeq: p(`SELECT ${messageColumns} FROM messages m WHERE m.thread_id = ? AND m.seq = ?`),
-    threadMessages: p(`SELECT ${messageColumns} FROM messages m WHERE m.thread_id = ? AND m.seq > ? ORDER BY m.seq`),
-    latestAsk: p(
-      `SELECT ${messageColumns} FROM messages m WHERE m.thread_id = ? AND m.reply_to IS NULL AND (? IS NULL OR m.sender_id = ?) ORDER BY m.seq DESC LIMIT 1`,
-    ),
-    repliesTo: p(`SELECT ${messageColumns} FROM messages m WHERE m.thread_id = ? AND m.ask_id = ? ORDER BY m.seq`),
-    body: p("SELECT body FROM messages WHERE id = ?"),
-    byKey: p(
-      `SELECT ${messageColumns}, m.idem_hash FROM messages m WHERE m.sender_id = ? AND m.idem_key = ? AND m.at > ? ORDER BY m.id DESC LIMIT 1`,
-    ),
-    messagesAfter: p(`SELECT ${messageColumns}, m.body FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT ?`),
-    threadMessagesAfter: p(`SELECT ${messageColumns}, m.body FROM messages m WHERE m.thread_id = ? AND +m.id > ? ORDER BY m.seq LIMIT ?`),
-    recentThreads: p("SELECT id, latest_seq, latest_message_id FROM threads ORDER BY latest_message_id DESC LIMIT ?"),
-    recentThreadsOf: p(
-      `SELECT t.id, t.latest_seq, t.latest_message_id FROM participants p JOIN threads t ON t.id = p.thread_id
-       WHERE p.peer_id = ? ORDER BY p.thread_id DESC LIMIT ?`,
-    ),
-    insertDelivery: p(
-      `INSERT INTO deliveries (message_id, peer_id, state, mode, thread_id, is_reply, waited, attempts, channel, state_at, mark)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ),
-    delivery: p("SELECT * FROM deliveries WHERE message_id = ? AND peer_id = ?"),
-    deliveries: p("SELECT * FROM deliveries WHERE message_id = ?"),
-    moveDelivery: p(
-      "UPDATE deliveries SET state = ?, state_at = ? WHERE message_id = ? AND peer_id = ? AND state >= ? AND state <= ? RETURNING *",
-    ),
-    handOver: p(
-      `UPDATE deliveries SET state = 1, channel = ?, state_at = ?, mark = ?, attempts = attempts + 1
-       WHERE message_id = ? AND peer_id = ? AND state = 0 RETURNING *`,
-    ),
-    requeue: p("UPDATE deliveries SET state = 0, state_at = ?, pull = max(pull, ?) WHERE message_id = ? AND peer_id = ? AND state = 1 RETURNING *"),
-    addHistory: p("UPDATE deliveries SET history = coalesce(history || ',', '') || ? WHERE message_id = ? AND peer_id = ?"),
-    moveQueued: p("UPDATE OR IGNORE deliveries SET peer_id = ? WHERE peer_id = ? AND state <= 2 AND state = 0"),
-    deleteDelivery: p("DELETE FROM deliveries WHERE message_id = ? AND peer_id = ?"),
-    sentDeliveries: p("SELECT * FROM deliveries WHERE state = 1 ORDER BY message_id"),
-    countUnread: p("SELECT count(*) AS n FROM deliveries WHERE peer_id = ? AND state <= 2"),
-    unread: p(
-      `SELECT ${messageColumns}, d.state FROM deliveries d JOIN messages m ON m.id = d.message_id
-       WHERE d.peer_id = ? AND d.state <= 2 ORDER BY d.message_id`,
-    ),
-    recentDeliveries: p(
-      "SELECT message_id, thread_id FROM deliveries WHERE peer_id = ? AND message_id < ? ORDER BY message_id DESC LIMIT ?",
-    ),
-    queued: p(
-      `SELECT ${messageColumns}, m.body, d.mode AS delivery_mode, d.attempts, d.pull
-       FROM deliveries d JOIN messages m ON m.id = d.message_id
-       WHERE d.peer_id = ? AND d.state <= 2 AND d.state = 0 AND d.mode <= ? AND d.attempts < ? AND d.pull <= ? ORDER BY d.message_id LIMIT ?`,
-    ),
-    countQueued: p(
-      "SELECT count(*) AS n FROM deliveries WHERE peer_id = ? AND state <= 2 AND state = 0 AND mode <= ? AND attempts < ?",
-    ),
-    unreadByState: p("SELECT state, count(*) AS n FROM deliveries WHERE state <= 2 GROUP BY state"),
-    oldestQueued: p("SELECT min(m.at) AS at FROM messages m WHERE m.id = (SELECT min(message_id) FROM deliveries WHERE state <= 2 AND state = 0)"),
-    groups: p("SELECT id, name, created_at, created_by FROM groups ORDER BY name"),
-    groupMembers: p("SELECT group_id, peer_id FROM group_members"),
-    insertGroup: p("INSERT INTO groups (name, created_at, created_by) VALUES (?, ?, ?) RETURNING id"),
-    deleteGroup: p("DELETE FROM groups WHERE id = ?"),
-    deleteGroupMembers: p("DELETE FROM group_members WHERE group_id = ?"),
-    addMember: p("INSERT OR IGNORE INTO group_members (group_id, peer_id) VALUES (?, ?)"),
-    removeMember: p("DELETE FROM group_members WHERE group_id = ? AND peer_id = ?"),
-    mutes: p("SELECT muted_id, until_at FROM mutes WHERE peer_id = ?"),
-    putMute: p("INSERT OR REPLACE INTO mutes (peer_id, muted_id, until_at) VALUES (?, ?, ?)"),
-    deleteMute: p("DELETE FROM mutes WHERE peer_id = ? AND muted_id = ?"),
-    fact: p("SELECT value FROM facts WHERE name = ?"),
-    setFact: p("INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)"),
-    bodiesAfter: p("SELECT id, body FROM messages WHERE id > ? ORDER BY id LIMIT ?"),
-    insertSearch: p("INSERT INTO messages_search (rowid, body) VALUES (?, ?)"),
-    deleteSearch: p("INSERT INTO messages_search (messages_search, rowid, body) VALUES ('delete', ?, ?)"),
-    search: p(
-      `SELECT ${messageColumns}, snippet(messages_search, 0, '«', '»', '…', 24) AS snippet
-       FROM messages_search s JOIN messages m ON m.id = s.rowid
-       WHERE messages_search MATCH ? AND (? IS NULL OR m.thread_id = ?) ORDER BY bm25(messages_search) LIMIT ?`,
-    ),
-    oldThreads: p(
-      "SELECT t.id, m.at FROM threads t JOIN messages m ON m.id = t.latest_message_id WHERE t.id > ? AND m.at < ? ORDER BY t.id LIMIT ?",
-    ),
-    threadHasOpen: p(
-      "SELECT 1 AS open FROM messages m JOIN deliveries d ON d.message_id = m.id WHERE m.thread_id = ? AND d.state <= 2 LIMIT 1",
-    ),
-    threadBodies: p("SELECT id, body FROM messages WHERE thread_id = ?"),
-    deleteThread: [
-      p("DELETE FROM deliveries WHERE message_id IN (SELECT id FROM messages WHERE thread_id = ?)"),
-      p("DELETE FROM messages WHERE thread_id = ?"),
-      p("DELETE FROM participants WHERE thread_id = ?"),
-      p("DELETE FROM threads WHERE id = ?"),
-    ],
-  };
 }

@@ -20,7 +20,8 @@ export function readConfig(path: string): Config {
   if (value === null || typeof value !== "object" || Array.isArray(value)) throw new StartError(`${path} must hold a JSON object`);
   const config = { ...defaults };
   for (const [key, given] of Object.entries(value)) {
-    if (!Object.hasOwn(checks, key)) throw new StartError(`${path}: unknown key ${JSON.stringify(key)}; known are ${Object.keys(checks).join(", ")}`);
+    if (!Object.hasOwn(checks, key))
+      throw new StartError(`${path}: unknown key ${JSON.stringify(key)}; known are ${Object.keys(checks).join(", ")}`);
     const check = checks[key as keyof Config];
     const wrong = check(given);
     if (wrong) throw new StartError(`${path}: ${key} ${wrong}, and is ${JSON.stringify(given)}`);
@@ -37,12 +38,14 @@ const checks: { [K in keyof Config]: (value: unknown) => string | null } = {
   limits: limitsFault,
 };
 
-const isCount = (value: unknown, least: number) => Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= 2 ** 40;
+const isCount = (value: unknown, least: number) =>
+  Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= 2 ** 40;
 
 function limitsFault(value: unknown): string | null {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return "must be an object";
   for (const [name, given] of Object.entries(value)) {
-    if (!Object.hasOwn(defaultLimits, name)) return `has no limit ${JSON.stringify(name)}; known are ${Object.keys(defaultLimits).join(", ")}`;
+    if (!Object.hasOwn(defaultLimits, name))
+      return `has no limit ${JSON.stringify(name)}; known are ${Object.keys(defaultLimits).join(", ")}`;
     if (!isCount(given, 1)) return `.${name} must be a whole number of at least 1`;
   }
   return null;

@@ -1,6 +1,20 @@
 // The home of a broker: its folder, its lock, its token (semantics §1).
 import { Database, SQLiteError } from "bun:sqlite";
-import { closeSync, existsSync, linkSync, mkdirSync, mkdtempSync, openSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, unlinkSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname } from "node:path";
 import type { HomePaths } from "../../home.ts";
@@ -20,8 +34,12 @@ export function prepareHome(paths: HomePaths): void {
   const stats = statSync(paths.home);
   if (!stats.isDirectory()) throw new StartError(`${paths.home} is no folder; set RENN_HOME to another path`);
   const uid = process.getuid?.() ?? stats.uid;
-  if (stats.uid !== uid) throw new StartError(`${paths.home} belongs to another user (uid ${stats.uid}); mend it with: sudo chown -R ${uid} ${quoted(paths.home)}`);
-  if ((stats.mode & 0o077) !== 0) throw new StartError(`${paths.home} is open to other users; mend it with: chmod 700 ${quoted(paths.home)}`);
+  if (stats.uid !== uid)
+    throw new StartError(
+      `${paths.home} belongs to another user (uid ${stats.uid}); mend it with: sudo chown -R ${uid} ${quoted(paths.home)}`,
+    );
+  if ((stats.mode & 0o077) !== 0)
+    throw new StartError(`${paths.home} is open to other users; mend it with: chmod 700 ${quoted(paths.home)}`);
 }
 
 /** Held for the broker's whole life: a Database that is garbage collected would let the lock go. */
@@ -37,7 +55,9 @@ export function takeLock(paths: HomePaths): boolean {
   } catch (error) {
     db.close();
     if (error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY")) return false;
-    throw new StartError(`the lock ${paths.lock} cannot be taken here: ${String(error)}. A network file system or a Windows drive cannot lock: set RENN_HOME to a local folder`);
+    throw new StartError(
+      `the lock ${paths.lock} cannot be taken here: ${String(error)}. A network file system or a Windows drive cannot lock: set RENN_HOME to a local folder`,
+    );
   }
   lock = db;
   return true;
