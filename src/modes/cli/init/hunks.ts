@@ -27,8 +27,8 @@ export function takeBack(text: string, hunks: readonly Hunk[]): string | null {
   let out = text;
   let moved = false;
   for (const { at, removed, inserted } of [...hunks].reverse()) {
-    const there = !moved && out.startsWith(inserted, at);
-    const place = there ? at : nearest(out, inserted, at);
+    const there: boolean = !moved && out.startsWith(inserted, at);
+    const place: number = there ? at : nearest(out, inserted, at);
     if (place < 0) return null;
     moved ||= place !== at;
     out = out.slice(0, place) + removed + out.slice(place + inserted.length);
