@@ -1,5 +1,5 @@
 // The tools against a real broker: what one session's tool call does, another session sees, and each call is its own session's.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Client as McpClient } from "@modelcontextprotocol/client";
@@ -7,6 +7,9 @@ import type { Client, ClientEvent } from "../../src/client.ts";
 import type { Result } from "../../src/protocol/schemas.ts";
 import { realSystem } from "../../src/system.ts";
 import { dataOf, failed, textOf, until, World } from "./world.ts";
+
+// Processes are started here, and a busy machine takes its time.
+setDefaultTimeout(30_000);
 
 const world = new World();
 /** The session of this very process, in which the plain server finds itself by its parent. */

@@ -1,8 +1,11 @@
 // The server as a process, without a broker: how it opens, what it writes, and that listing its tools touches nothing.
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { rennCommand } from "../binary.ts";
 import { World } from "./world.ts";
+
+// Processes are started here, and a busy machine takes its time.
+setDefaultTimeout(30_000);
 
 const world = new World();
 afterAll(() => world.end());

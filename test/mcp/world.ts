@@ -11,7 +11,7 @@ import { realSystem } from "../../src/system.ts";
 import { rennCommand } from "../binary.ts";
 
 /** Waits until `look` gives something; throws after `ms`. */
-export async function until<T>(look: () => T | Promise<T>, ms = 4_000): Promise<NonNullable<T>> {
+export async function until<T>(look: () => T | Promise<T>, ms = 10_000): Promise<NonNullable<T>> {
   for (const deadline = performance.now() + ms; ; await Bun.sleep(10)) {
     const found = await look();
     if (found) return found;
