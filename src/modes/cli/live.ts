@@ -1,14 +1,15 @@
 // The line under a running wait that says who is still missing. On a terminal only; it lives on standard error and leaves nothing behind.
-import { isatty } from "node:tty";
+
 import type { Result } from "../../protocol/schemas.ts";
 import { harmlessLine } from "../../protocol/text.ts";
 import { act } from "./identity.ts";
 import type { Common } from "./run.ts";
 import { fitColumns } from "./style.ts";
+import { isTerminal } from "./terminal.ts";
 
 /** Shows and keeps up to date who has not answered; null where standard error is no terminal. */
 export async function liveMissing(options: Common, ask: { threadId: number; messageId?: number }): Promise<{ end: () => void } | null> {
-  if (!isatty(2)) return null;
+  if (!isTerminal(2)) return null;
   const begun = performance.now();
   const fields = { threadId: ask.threadId, ...(ask.messageId === undefined ? {} : { messageId: ask.messageId }) };
   let matrix: Result<"collect"> | null = null;

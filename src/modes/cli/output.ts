@@ -1,8 +1,9 @@
 // Where a command's answer goes: text for people or JSON, and how it ends. Exit statuses: 0 done, 1 refused, 2 usage, 3 broker not reachable, 4 timed out.
-import { isatty } from "node:tty";
+
 import { errorCodes, ProtocolError } from "../../protocol/errors.ts";
 import { harmlessLine } from "../../protocol/text.ts";
 import { dim, onTerminal } from "./style.ts";
+import { isTerminal } from "./terminal.ts";
 
 /** The command line is not what the command takes: exit status 2. */
 export class UsageError extends Error {}
@@ -45,7 +46,7 @@ export async function hint(text: string): Promise<void> {
 /** One line on standard error. */
 export function warn(text: string): void {
   const line = `renn: ${harmlessLine(text)}`;
-  console.error(isatty(2) && !process.env.NO_COLOR ? `\x1b[31mrenn:\x1b[0m ${harmlessLine(text)}` : line);
+  console.error(isTerminal(2) && !process.env.NO_COLOR ? `\x1b[31mrenn:\x1b[0m ${harmlessLine(text)}` : line);
 }
 
 /** Says what went wrong and gives the exit status for it. */
@@ -74,7 +75,7 @@ function sentence(error: ProtocolError): string {
 /** A body from `-m`, an argument, or standard input where it is `-`. */
 export async function bodyText(text: string): Promise<string> {
   if (text !== "-") return text;
-  if (isatty(0)) warn("reading the message from the terminal; end it with Ctrl-D");
+  if (isTerminal(0)) warn("reading the message from the terminal; end it with Ctrl-D");
   return (await Bun.stdin.text()).replace(/\r?\n$/, "");
 }
 

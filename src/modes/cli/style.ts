@@ -1,10 +1,11 @@
 // How commands write for people: colour only on a terminal, columns that fit it, times in words. Texts of peers are made harmless here.
-import { isatty } from "node:tty";
+
 import type { DeliveryState, Presence, Verdict } from "../../protocol/constants.ts";
 import { ageWords, harmlessLine } from "../../protocol/text.ts";
+import { isTerminal } from "./terminal.ts";
 
 /** Whether standard output is a terminal. */
-export const onTerminal = isatty(1);
+export const onTerminal = isTerminal(1);
 const coloured = onTerminal && !process.env.NO_COLOR && process.env.TERM !== "dumb";
 
 /** Columns of the terminal; a pipe is never cut. */
