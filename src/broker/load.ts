@@ -9,7 +9,7 @@ import { hostLives } from "./session-ends.ts";
 import { place } from "./sessions.ts";
 import type { SessionRow } from "./store/rows.ts";
 import { provesByHook, resumeTail } from "./tails.ts";
-import { countSend, duplicateKey } from "./windows.ts";
+import { countSend, replyKey, sendKey } from "./windows.ts";
 
 /** Fills an empty bus from its store. */
 export function load(bus: Bus): void {
@@ -137,10 +137,10 @@ function loadWindows(bus: Bus): void {
     const sender = bus.peers.get(row.sender_id);
     if (!sender) continue;
     const verdict = row.verdict === null ? null : ["agree", "disagree", "info"][row.verdict - 1];
-    const parts =
+    const key =
       row.reply_to === null
-        ? ["send", row.sender_id, row.seq === 1 ? null : row.thread_id, ...recipientIds(row).sort((a, b) => a - b), row.body]
-        : ["reply", row.sender_id, row.reply_to, verdict ?? null, row.body];
-    countSend(bus, sender, duplicateKey(parts), row.id, bus.mono - (bus.now - row.at));
+        ? sendKey(sender.id, row.seq === 1 ? null : row.thread_id, recipientIds(row), row.body)
+        : replyKey(sender.id, row.reply_to, verdict ?? null, row.body);
+    countSend(bus, sender, key, row.id, bus.mono - (bus.now - row.at));
   }
 }

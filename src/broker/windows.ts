@@ -8,9 +8,14 @@ export function newWindows(): Windows {
   return { rate: new Map(), duplicates: new Map(), duplicateOrder: [], pairs: new Map() };
 }
 
-/** The key of what must not be sent twice in the window. */
-export function duplicateKey(parts: readonly (string | number | null)[]): bigint {
-  return Bun.hash.wyhash(JSON.stringify(parts)) as bigint;
+/** The key of a send that must not come twice in the window: sender, thread (null = a new one), recipients, body. */
+export function sendKey(senderId: number, threadId: number | null, recipientIds: number[], body: string): bigint {
+  return Bun.hash.wyhash(`s ${senderId} ${threadId} ${recipientIds.sort((a, b) => a - b).join()}\n${body}`);
+}
+
+/** The key of a reply that must not come twice in the window: sender, answered message, verdict, body. */
+export function replyKey(senderId: number, messageId: number, verdict: string | null, body: string): bigint {
+  return Bun.hash.wyhash(`r ${senderId} ${messageId} ${verdict}\n${body}`);
 }
 
 /** Refuses what the sender stored within the duplicate window already. */

@@ -103,10 +103,13 @@ export function cut(text: string, max: number): string {
   return text.slice(0, whole > from ? whole : end);
 }
 
+const lineEnd = /[\r\n\u2028\u2029]/;
+
 /** The first line with something in it, at most `max` code points. */
 export function firstLine(body: string, max: number): string {
+  if (body.length <= max && !lineEnd.test(body)) return body.trim();
   const head = body.length > 4096 ? body.slice(0, 4096).trimStart() || body.trimStart() : body.trimStart();
-  const end = head.search(/[\r\n\u2028\u2029]/);
+  const end = head.search(lineEnd);
   return cut((end < 0 ? head.slice(0, max * 2) : head.slice(0, end)).trimEnd(), max);
 }
 

@@ -12,7 +12,7 @@ import { isHere, newestListener } from "../presence.ts";
 import type { FullMessageRow, MessageRow } from "../store/rows.ts";
 import { joinThread, keepThread, threadFacts } from "../threads.ts";
 import { replyArrived, waitFor } from "../waits.ts";
-import { checkDuplicate, checkRate, countReply, countSend, duplicateKey, ownerSpoke } from "../windows.ts";
+import { checkDuplicate, checkRate, countReply, countSend, ownerSpoke, replyKey, sendKey } from "../windows.ts";
 import { resolveRecipients } from "./recipients.ts";
 
 const queued = 0;
@@ -30,7 +30,8 @@ type Draft = {
   replyTo: MessageRow | null;
   verdict: number | null;
   key: string | undefined;
-  hash: string;
+  /** What the key stands for; null without a key. */
+  hash: string | null;
   duplicate: bigint;
 };
 
@@ -42,10 +43,15 @@ export function send(bus: Bus, { via }: Conn, sender: Peer, f: Fields<"send">): 
   const to = typeof f.to === "string" ? [f.to] : f.to;
   const found = resolveRecipients(bus, sender, via, to);
   const mode = f.mode ?? "push";
-  const hash = contentHash(["send", f.threadId, to, body, f.references ?? [], mode]);
-  const repeated = f.key === undefined ? null : repeatedMessage(bus, sender, f.key, hash);
+  const hash = f.key === undefined ? null : contentHash(["send", f.threadId, to, body, f.references ?? [], mode]);
+  const repeated = hash === null ? null : repeatedMessage(bus, sender, f.key ?? "", hash);
   if (repeated) return { ...sendResult(bus, repeated), repeated: true };
-  const duplicate = duplicateKey(["send", sender.id, f.threadId, ...found.all.map((p) => p.id).sort((a, b) => a - b), body]);
+  const duplicate = sendKey(
+    sender.id,
+    f.threadId,
+    found.all.map((p) => p.id),
+    body,
+  );
   checkDuplicate(bus, duplicate);
   checkRate(bus, sender);
   checkThreadCap(bus, f.threadId, thread?.latestSeq ?? 0);
@@ -90,10 +96,10 @@ export function replyAs(bus: Bus, via: Peer | null, sender: Peer, f: Fields<"rep
   if (!answered) throw new ProtocolError("unknown_message", `there is no message ${f.messageId}`);
   const thread = threadFacts(bus, answered.thread_id);
   if (!thread) throw new ProtocolError("unknown_message", `message ${f.messageId} has no thread any more`);
-  const hash = contentHash(["reply", f.messageId, body, f.verdict ?? null, f.references ?? []]);
-  const repeated = f.key === undefined ? null : repeatedMessage(bus, sender, f.key, hash);
+  const hash = f.key === undefined ? null : contentHash(["reply", f.messageId, body, f.verdict ?? null, f.references ?? []]);
+  const repeated = hash === null ? null : repeatedMessage(bus, sender, f.key ?? "", hash);
   if (repeated) return { ...sendResult(bus, repeated), repeated: true };
-  const duplicate = duplicateKey(["reply", sender.id, f.messageId, f.verdict ?? null, body]);
+  const duplicate = replyKey(sender.id, f.messageId, f.verdict ?? null, body);
   checkDuplicate(bus, duplicate);
   checkRate(bus, sender);
   checkThreadCap(bus, answered.thread_id, thread.latestSeq);
@@ -218,12 +224,12 @@ function storeMessage(bus: Bus, d: Draft): Stored {
     mode: modeNumber[d.mode],
     at: bus.now,
     length: codePoints(d.body),
-    recipients: JSON.stringify(d.recipients.map((r) => r.peer.id)),
+    recipients: `[${d.recipients.map((r) => r.peer.id).join(",")}]`,
     first_line: firstLine(d.body, bus.limits.firstLineCharactersMax),
     refs: d.references.length ? JSON.stringify(d.references) : null,
     body: d.body,
   };
-  bus.store.insertMessage({ ...row, idem_key: d.key ?? null, idem_hash: d.key === undefined ? null : d.hash });
+  bus.store.insertMessage(row, d.key ?? null, d.hash);
   bus.store.putThread(threadId, seq, id);
   countSend(bus, d.sender, d.duplicate, id);
   markUsed(bus, d.sender);

@@ -146,7 +146,7 @@ export class Store {
   addParticipant(threadId: number, peerId: number): void {
     this.sql.addParticipant.run(threadId, peerId);
   }
-  insertMessage(m: FullMessageRow & { idem_key: string | null; idem_hash: string | null }): void {
+  insertMessage(m: FullMessageRow, key: string | null, keyHash: string | null): void {
     this.sql.insertMessage.run(
       m.id,
       m.thread_id,
@@ -162,8 +162,8 @@ export class Store {
       m.recipients,
       m.first_line,
       m.refs,
-      m.idem_key,
-      m.idem_hash,
+      key,
+      keyHash,
       m.body,
     );
   }
