@@ -1,6 +1,9 @@
 // How the server lives: through broker restarts without losing or doubling a call, and not a moment longer than who started it.
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { copyFileSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
 import type { Client as McpClient } from "@modelcontextprotocol/client";
+import type { Socket } from "bun";
 import type { Client } from "../../src/client.ts";
 import type { Result } from "../../src/protocol/schemas.ts";
 import { rennCommand } from "../binary.ts";
@@ -26,6 +29,36 @@ async function sessions(): Promise<Client> {
   return peer;
 }
 
+/** Stands before a broker and cuts, once, a connection after it has answered a line with `mark`, and before the answer is passed on. Counts. */
+function loseAnAnswer(path: string, broker: string, mark: string): () => number {
+  let lost = 0;
+  Bun.listen<{ up: Socket<undefined> | null; early: Uint8Array[]; cut: boolean }>({
+    unix: path,
+    socket: {
+      async open(down) {
+        down.data = { up: null, early: [], cut: false };
+        const data = (up: Socket<undefined>, bytes: Uint8Array) => {
+          if (!down.data.cut) return void down.write(bytes);
+          up.end();
+          down.end();
+        };
+        down.data.up = await Bun.connect({ unix: broker, socket: { data, close: () => void down.end() } });
+        for (const bytes of down.data.early) down.data.up.write(bytes);
+      },
+      data({ data }, bytes) {
+        if (lost === 0 && new TextDecoder().decode(bytes).includes(mark)) {
+          lost++;
+          data.cut = true;
+        }
+        if (data.up) data.up.write(bytes);
+        else data.early.push(Uint8Array.from(bytes));
+      },
+      close: ({ data }) => void data.up?.end(),
+    },
+  }).unref();
+  return () => lost;
+}
+
 const call = (name: string, args: Record<string, unknown> = {}) => mcp.callTool({ name, arguments: args });
 
 test("a broker restart between two calls is not noticed", async () => {
@@ -40,6 +73,19 @@ test("a broker restart between two calls is not noticed", async () => {
     ["desk", "Before"],
     ["desk", "After"],
   ]);
+});
+
+test("a send whose answer is lost is sent again, and stored once", async () => {
+  const peer = await sessions();
+  const home = join(world.env.HOME ?? "", "lossy");
+  mkdirSync(home, { mode: 0o700 });
+  copyFileSync(world.paths.token, join(home, "token"));
+  const lost = loseAnAnswer(join(home, "bus.sock"), world.paths.socket, '"type":"send"');
+  mcp = await world.mcp("editor", { RENN_HOME: home });
+  const sent = await call("send", { to: ["peer"], body: "Only one of me" });
+  expect(lost()).toBe(1);
+  expect(dataOf<Result<"send">>(sent)).toMatchObject({ repeated: true, threadId: 1, seq: 1 });
+  expect((await peer.call("inbox", { unreadOnly: true })).unreadTotal).toBe(1);
 });
 
 test("a wait goes on through a broker restart", async () => {

@@ -1,6 +1,7 @@
 // The server as a process, without a broker: how it opens, what it writes, and that listing its tools touches nothing.
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { rennCommand } from "../binary.ts";
 import { World } from "./world.ts";
 
@@ -110,5 +111,17 @@ describe("renn mcp", () => {
       expect(result.isError).toBe(true);
     }
     expect(existsSync(world.paths.home)).toBe(false);
+  });
+
+  test("says what is wrong with a home that others can open, and lives on", async () => {
+    const home = join(world.env.HOME ?? "", "open to all");
+    mkdirSync(home);
+    chmodSync(home, 0o755);
+    const client = await world.mcp("test", { RENN_HOME: home });
+    const result = await client.callTool({ name: "status", arguments: {} });
+    expect(result.isError).toBe(true);
+    expect(JSON.stringify(result.content)).toContain("broker_down: ");
+    expect(JSON.stringify(result.content)).toContain("chmod 700");
+    expect((await client.listTools()).tools.length).toBeGreaterThan(0);
   });
 });
