@@ -88,7 +88,7 @@ export const claude: Cli = {
     hookBudget: { unit: "utf16", max: 9500 },
     proof: "transcript",
     continuesAtStop: true,
-    best: "woken when idle through its peer socket (2.1.3xx; asked for by the user where it holds peers' messages), else at the next prompt, tool call or turn end",
+    best: "at once through its peer socket where it has one (when idle it is woken), else at the next prompt, tool call or turn end",
   },
   proofReader,
   hook: {

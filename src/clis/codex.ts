@@ -130,7 +130,7 @@ export const codex: Cli = {
     hookBudget: { unit: "bytes", max: 7500 },
     proof: "transcript",
     continuesAtStop: true,
-    best: "woken when idle through the app-server's control socket, else at the next prompt, tool call or turn end",
+    best: "at once through the app-server's control socket where it has one (when idle it is woken), else at the next prompt, tool call or turn end",
   },
   proofReader,
   hook: {

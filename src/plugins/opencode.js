@@ -7,13 +7,19 @@ const askMs = 500;
 /** `opencode run` ends at idle: a prompt of our own would be stored and never sent. */
 const headless = process.argv[2] === "run";
 
+function isPlaceholder(title) {
+  return !title || /^(?:New|Child) session - \d{4}-/.test(title);
+}
+
 class Session {
-  constructor(id, info, client) {
+  constructor(id, info, client, isNew) {
     this.id = id;
     this.client = client;
     this.mail = new Mail();
     this.busy = false;
     this.title = info.title;
+    // A title from the start is the user's own; that of an old session may be opencode's.
+    this.userTitle = isNew && !isPlaceholder(info.title) ? info.title : undefined;
     this.cwd = info.directory;
     this.pushedTexts = new Map();
     this.link = new BusLink(
@@ -24,13 +30,12 @@ class Session {
   }
 
   hello() {
-    const automatic = !this.title || /^New session - \d{4}-/.test(this.title);
     return {
       client: "opencode",
       cliSessionId: this.id,
       host: thisHost(),
       cwd: this.cwd,
-      ...(automatic ? {} : { title: this.title.slice(0, 400) }),
+      ...(this.userTitle ? { title: this.userTitle.slice(0, 400) } : {}),
       source: "startup",
       headless,
       listen: !headless,
@@ -112,13 +117,14 @@ class Session {
     void this.link.report(busy ? "prompt" : "stop");
   }
 
+  /** The first title after the placeholder is opencode's own, made from the first prompt; only a later one is the user's. */
   rename(title) {
     if (!title || title === this.title) return;
-    // The first change is opencode's own title, made from the first prompt; only a later one is the user's.
-    const automatic = /^New session - \d{4}-/.test(this.title ?? "");
+    const made = isPlaceholder(this.title);
     this.title = title;
-    if (!automatic) void this.link.report(this.busy ? "prompt" : "stop");
-    else this.titleIsAutomatic = true;
+    if (made) return;
+    this.userTitle = title;
+    void this.link.report(this.busy ? "prompt" : "stop");
   }
 
   end() {
@@ -136,15 +142,15 @@ export const Renn = async ({ client }) => {
     if (!id) return null;
     if (!sessions.has(id) && !parents.has(id)) {
       const found = await within(askMs, client.session.get({ path: { id } }));
-      if (found?.data) know(found.data);
+      if (found?.data) know(found.data, false);
     }
     return sessions.get(id) ?? null;
   }
 
-  function know(info) {
+  function know(info, isNew) {
     if (!info?.id) return;
     if (info.parentID) parents.set(info.id, info.parentID);
-    else if (!sessions.has(info.id)) sessions.set(info.id, new Session(info.id, info, client));
+    else if (!sessions.has(info.id)) sessions.set(info.id, new Session(info.id, info, client, isNew));
     else sessions.get(info.id).rename(info.title);
   }
 
@@ -156,8 +162,8 @@ export const Renn = async ({ client }) => {
   }
 
   const handlers = {
-    "session.created": (p) => know(p.info),
-    "session.updated": (p) => sessions.has(p.info?.id) && know(p.info),
+    "session.created": (p) => know(p.info, true),
+    "session.updated": (p) => sessions.has(p.info?.id) && know(p.info, false),
     "session.deleted": (p) => {
       sessions.get(p.info?.id)?.end();
       sessions.delete(p.info?.id);
