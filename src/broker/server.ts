@@ -93,7 +93,8 @@ export class Server {
 
   /** Listens on a path where nothing is; the socket's mode is 0600 from its first moment on. */
   listen(path: string): void {
-    const old = this.listener;
+    // Stopping a listener unlinks its path, so the old one goes before the new one is there.
+    this.listener?.stop(false);
     const mask = process.umask(0o177);
     try {
       this.listener = Bun.listen<State>({
@@ -114,7 +115,6 @@ export class Server {
     } finally {
       process.umask(mask);
     }
-    old?.stop(false);
     this.arm();
   }
 

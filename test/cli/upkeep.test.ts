@@ -1,7 +1,8 @@
 // Starting, stopping and looking after the broker and its home, by commands; and how commands end.
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, readFileSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import type { Result } from "../../src/protocol/schemas.ts";
+import { rennCommand } from "../binary.ts";
 import { cliWorld, type World } from "./world.ts";
 
 let world: World;
@@ -33,6 +34,33 @@ test("the broker that a command starts has nothing of it: no environment, no fol
   expect(readFileSync(`/proc/${pid}/cmdline`, "utf8")).not.toContain(readFileSync(world.home.token, "utf8").trim());
   const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
   expect(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[3]).toBe(String(pid));
+}, 20_000);
+
+test("a socket that was removed under the broker is there again for the next command, of the same broker", async () => {
+  const { pid } = await world.json<{ pid: number }>(["broker", "start"]);
+  unlinkSync(world.home.socket);
+  expect((await world.renn(["whoami"])).status).toBe(0);
+  expect((await world.json<Result<"stats">>(["broker", "status"])).pid).toBe(pid);
+}, 20_000);
+
+test("a home whose path is too long for a socket works", async () => {
+  const long = `${world.home.home}/${"x".repeat(120)}`;
+  const env = { RENN_HOME: long };
+  expect((await world.renn(["whoami"], { env })).status).toBe(0);
+  expect(lstatSync(`${long}/bus.sock`).isSymbolicLink()).toBe(true);
+  expect((await world.renn(["broker", "stop"], { env })).status).toBe(0);
+}, 20_000);
+
+test("a reader that leaves early ends a command quietly", async () => {
+  const client = await world.json<object>(["broker", "start"]).then(() => world.connect());
+  await client.call("register", { clientKind: "cli", handle: "talker" });
+  for (let i = 0; i < 15; i++) await client.call("send", { threadId: null, to: ["renn"], body: `${i} ${"long ".repeat(20_000)}` });
+  const command = rennCommand()
+    .map((word) => `'${word}'`)
+    .join(" ");
+  const piped = Bun.spawnSync(["bash", "-c", `${command} export | head -c 10; echo " \${PIPESTATUS[0]}"`], { env: world.env });
+  expect(piped.stdout.toString()).toBe('{"id":1,"t 0\n');
+  expect(piped.stderr.toString()).toBe("");
 }, 20_000);
 
 test("a backup is made while it runs and can be restored", async () => {
