@@ -23,6 +23,8 @@ export type System = {
   processStart(pid: number): string | null;
   /** This process, and the memory that it uses in bytes. */
   self(): { pid: number; memoryBytes: number };
+  /** Nothing is to be done for a while: memory that is not needed may go back. */
+  rest(): void;
   /** Parent pid, or null. */
   parent(pid: number): number | null;
   /** Size and inode of a transcript now; null when it is missing or no regular file of our user. */
@@ -128,6 +130,10 @@ export const realSystem: System = {
   randomHex: (bytes) => Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString("hex"),
   bootId,
   self: () => ({ pid: process.pid, memoryBytes: process.memoryUsage.rss() }),
+  rest: () => {
+    Bun.gc(true);
+    Bun.shrink();
+  },
   processStart: (pid) => readProcess(pid)?.start ?? null,
   parent: (pid) => readProcess(pid)?.parent ?? null,
   tailMark: regular,

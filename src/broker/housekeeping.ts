@@ -27,19 +27,21 @@ export function keepHouse(bus: Bus): number {
   const quiet = bus.counts.requests === house.requestsSeen;
   house.requestsSeen = bus.counts.requests;
   const more = step(bus);
-  if (quiet && !more) bus.after.push(() => shrinkLog(bus));
+  if (quiet && !more) bus.after.push(() => settle(bus));
   const sleep = bus.retentionDays > 0 ? house.retentionAt : Number.POSITIVE_INFINITY;
   house.nextAt = more ? bus.mono + 50 : quiet ? Math.max(sleep, bus.mono + idleMs) : bus.mono + idleMs;
   return house.nextAt;
 }
 
-function shrinkLog(bus: Bus): void {
+/** Before a long rest: the WAL and the memory of busier times go. */
+function settle(bus: Bus): void {
   try {
     bus.store.checkpoint();
   } catch (error) {
     // A reader that is held open keeps the WAL; it is tried again next time.
     bus.log("debug", "checkpoint-later", { error: String(error) });
   }
+  bus.system.rest();
 }
 
 /** True when there is more to do at once. */

@@ -19,6 +19,8 @@ export function spawnBroker(paths: HomePaths): Started {
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(process.env)) if (value !== undefined && kept.test(name)) env[name] = value;
   env.RENN_HOME = paths.home;
+  // Bun looks at its heap once a second otherwise: an idle broker is to sleep.
+  env.BUN_GC_TIMER_DISABLE = "1";
   mkdirSync(paths.home, { recursive: true, mode: 0o700 });
   const errors = `${paths.home}/broker.err`;
   const fd = openSync(errors, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW, 0o600);

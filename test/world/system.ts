@@ -38,6 +38,12 @@ export class SimSystem implements System {
   now(): number {
     return this.wall;
   }
+  rest(): void {}
+
+  self(): { pid: number; memoryBytes: number } {
+    return { pid: 1, memoryBytes: 0 };
+  }
+
   monotonic(): number {
     return this.mono;
   }
