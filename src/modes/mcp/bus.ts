@@ -126,7 +126,7 @@ export class Bus {
       try {
         const { via } = await client.call("register", { clientKind: "mcp", owner: true, ancestors, version: this.version });
         if (via === null) return null;
-        const { peers } = await client.call("status", {});
+        const { peers } = await client.call("status", { live: true });
         return { handle: via, client: peers.find((peer) => peer.handle === via)?.client ?? null };
       } finally {
         client.close();
