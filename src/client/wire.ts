@@ -1,8 +1,8 @@
 // The bytes of a client's connection: finding the broker, starting it where asked, and writing what the socket takes only in parts.
 import type { Socket, SocketHandler } from "bun";
+import { peerCredentials } from "../credentials.ts";
 import type { HomePaths } from "../home.ts";
 import { ProtocolError } from "../protocol/errors.ts";
-import { peerUid } from "./peer.ts";
 import { sandboxError, sandboxed, socketPath } from "./place.ts";
 import { spawnBroker } from "./start.ts";
 
@@ -12,6 +12,7 @@ export type WireHandlers = { data: (bytes: Uint8Array) => void; close: () => voi
 
 const startMsMax = 3_000;
 const startPollMs = 15;
+const tokenMsMax = 500;
 
 /** Connects to the broker of a home, and starts it where asked and needed. Throws `broker_down`. */
 export async function openConnection(paths: HomePaths, start: boolean, handlers: WireHandlers): Promise<{ wire: Wire; token: string }> {
@@ -51,13 +52,16 @@ async function tryOpen(paths: HomePaths, handlers: WireHandlers): Promise<{ wire
   return { wire, token: await readToken(paths, wire) };
 }
 
+/** The home's token. A broker whose token was removed writes it again as soon as somebody connects. */
 async function readToken(paths: HomePaths, wire: Wire): Promise<string> {
-  try {
-    return (await Bun.file(paths.token).text()).trim();
-  } catch {
-    wire.end();
-    throw new ProtocolError("broker_down", `${paths.token} cannot be read; make a new one with: renn token --rotate`);
-  }
+  for (const deadline = performance.now() + tokenMsMax; performance.now() < deadline; await Bun.sleep(startPollMs))
+    try {
+      return (await Bun.file(paths.token).text()).trim();
+    } catch (error) {
+      if ((error as { code?: string }).code !== "ENOENT") break;
+    }
+  wire.end();
+  throw new ProtocolError("broker_down", `${paths.token} cannot be read; make a new one with: renn token --rotate`);
 }
 
 /** Gathers what one turn writes into one write, and keeps what the socket does not take yet. */
@@ -84,7 +88,7 @@ class Connection implements Wire {
   peerUid(): number | null {
     // The descriptor is there at run time, and not yet in the types.
     const fd = (this.socket as { fd?: number } | null)?.fd;
-    return fd === undefined || fd < 0 ? null : peerUid(fd);
+    return fd === undefined || fd < 0 ? null : (peerCredentials(fd)?.uid ?? null);
   }
 
   write(text: string): void {
