@@ -8,7 +8,7 @@ import { harmlessLine } from "../../protocol/text.ts";
 import { version } from "../../version.ts";
 import { Exit, print, printJson } from "./output.ts";
 import { type Common, optionsOf } from "./run.ts";
-import { cyan, green, red } from "./style.ts";
+import { cyan, green, indented, red } from "./style.ts";
 
 /** One thing that was looked at: whether it is right, and what mends it. */
 export type Check = { name: string; ok: boolean; detail: string; fix?: string };
@@ -31,8 +31,9 @@ async function doctor(options: Common): Promise<void> {
 }
 
 function checkText(check: Check): string {
-  const head = `${check.ok ? green("ok   ") : red("wrong")} ${check.name}: ${harmlessLine(check.detail)}`;
-  return check.fix && !check.ok ? `${head}\n      ${cyan("mend:")} ${harmlessLine(check.fix)}` : head;
+  const detail = indented(`${check.name}: ${harmlessLine(check.detail)}`, 6).trimStart();
+  const head = `${check.ok ? green("ok   ") : red("wrong")} ${detail}`;
+  return check.fix && !check.ok ? `${head}\n${indented(`${cyan("mend:")} ${harmlessLine(check.fix)}`, 6)}` : head;
 }
 
 function binary(): Check {
@@ -54,7 +55,17 @@ function home(paths: HomePaths): Check {
 
 /** Each file that must be the user's alone, where it is there. */
 function modes(paths: HomePaths): Check[] {
-  return [paths.token, paths.database, `${paths.database}-wal`, paths.lock, paths.log, paths.hookLog].flatMap((path): Check[] => {
+  return [
+    paths.token,
+    paths.database,
+    `${paths.database}-wal`,
+    paths.lock,
+    paths.log,
+    paths.hookLog,
+    paths.config,
+    `${paths.home}/broker.pid`,
+    `${paths.home}/broker.err`,
+  ].flatMap((path): Check[] => {
     if (!existsSync(path)) return [];
     const stats = lstatSync(path);
     const name = `mode of ${path.slice(paths.home.length + 1)}`;
@@ -68,7 +79,6 @@ async function broker(paths: HomePaths): Promise<Check> {
   try {
     const client = await Client.connect({ paths });
     try {
-      await client.call("register", { clientKind: "cli", owner: true, version });
       const stats = await client.call("stats", {});
       const detail = `running, version ${stats.version}, pid ${stats.pid}, ${stats.connections} connections`;
       return stats.version === version

@@ -6,7 +6,7 @@ import { version } from "../../version.ts";
 import { handleCell } from "./message.ts";
 import { hint, print, printJson, UsageError } from "./output.ts";
 import { type Common, optionsOf, withBus } from "./run.ts";
-import { ago, bold, type Cell, dim, durationMs, peer, presence, presencePaint, table, yellow } from "./style.ts";
+import { ago, bold, type Cell, dim, durationMs, peer, presence, presencePaint, table, terminalWidth, yellow } from "./style.ts";
 
 export function registerPeers(program: Command): void {
   program
@@ -74,10 +74,12 @@ function peerCells(p: PeerRecord, self: string): Cell[] {
   ];
 }
 
+/** With `~` for the home; where the terminal is narrow only the last two names, which tell folders apart. */
 function shortFolder(cwd: string | null): string {
   const home = process.env.HOME;
   const text = harmlessLine(cwd ?? "");
-  return home && (text === home || text.startsWith(`${home}/`)) ? `~${text.slice(home.length)}` : text;
+  const whole = home && (text === home || text.startsWith(`${home}/`)) ? `~${text.slice(home.length)}` : text;
+  return terminalWidth() < 120 && whole.length > 24 ? `…/${whole.split("/").slice(-2).join("/")}` : whole;
 }
 
 async function whoami(options: Common): Promise<void> {

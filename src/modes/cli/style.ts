@@ -83,7 +83,7 @@ export function clock(at: number): string {
   return new Date(at).toTimeString().slice(0, 8);
 }
 
-/** Cuts text without colour to a number of columns, wide characters counted as two, and says so by `…`. */
+/** Cuts text without colour to a number of columns, wide characters counted as two, and says so by `…`. Bun.sliceAnsi makes wide text too long. */
 export function fitColumns(text: string, columns: number): string {
   if (columns === Number.POSITIVE_INFINITY || Bun.stringWidth(text) <= columns) return text;
   let out = "";
@@ -94,6 +94,13 @@ export function fitColumns(text: string, columns: number): string {
     out += segment;
   }
   return `${out}…`;
+}
+
+/** A paragraph behind an indent, broken between words where the terminal ends. */
+export function indented(text: string, indent: number): string {
+  const pad = " ".repeat(indent);
+  const width = terminalWidth() - indent;
+  return pad + (width === Number.POSITIVE_INFINITY ? text : Bun.wrapAnsi(text, Math.max(20, width))).replaceAll("\n", `\n${pad}`);
 }
 
 /** One cell: its text without colour, and how it is coloured. */

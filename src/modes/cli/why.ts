@@ -5,7 +5,7 @@ import { harmlessLine } from "../../protocol/text.ts";
 import { messageId } from "./message.ts";
 import { idNumber, print, printJson } from "./output.ts";
 import { type Common, optionsOf, withBus } from "./run.ts";
-import { ago, clock, dim, peer, presence, state } from "./style.ts";
+import { ago, clock, dim, indented, peer, presence, state } from "./style.ts";
 
 export function registerWhy(program: Command): void {
   program
@@ -38,7 +38,7 @@ function deliveryText(row: Result<"why">["deliveries"][number]): string {
   ];
   for (const attempt of row.attempts) lines.push(`  ${attemptText(attempt)}`);
   if (!row.attempts.length && row.state === "queued") lines.push(`  ${dim("not handed over yet")}`);
-  lines.push(`  ${dim("at best:")} ${harmlessLine(row.best)}`, `  ${dim("now:")} ${harmlessLine(row.advice)}`);
+  lines.push(indented(`${dim("at best:")} ${harmlessLine(row.best)}`, 2), indented(`${dim("now:")} ${harmlessLine(row.advice)}`, 2));
   return lines.join("\n");
 }
 
