@@ -1,0 +1,80 @@
+// A terminal's text as an SVG picture, for the README: ANSI text on standard input, the picture on standard output. CONTRIBUTING.md says how it is taken.
+const columns = 80;
+const cellWidth = 8.4;
+const lineHeight = 18;
+const padding = 16;
+const barHeight = 30;
+const background = "#16181d";
+const foreground = "#d5d8de";
+/** Colours 30 to 37 of a terminal, and 90 to 97. */
+const palette = ["#3b4048", "#f07178", "#a5d38a", "#e6c07b", "#7aa8f5", "#d291e4", "#6cc7d0", "#d5d8de"];
+const bright = ["#7f8794", "#ff8b92", "#bfe8a6", "#f7d798", "#9cc0ff", "#e4aef2", "#8fe0e8", "#ffffff"];
+
+type Style = { colour: string; bold: boolean; dim: boolean };
+type Span = Style & { text: string; column: number };
+
+const plain = (): Style => ({ colour: foreground, bold: false, dim: false });
+
+function apply(style: Style, code: number): Style {
+  if (code === 0) return plain();
+  if (code === 1) return { ...style, bold: true };
+  if (code === 2) return { ...style, dim: true };
+  if (code === 22) return { ...style, bold: false, dim: false };
+  if (code === 39) return { ...style, colour: foreground };
+  if (code >= 30 && code <= 37) return { ...style, colour: palette[code - 30] ?? foreground };
+  if (code >= 90 && code <= 97) return { ...style, colour: bright[code - 90] ?? foreground };
+  return style;
+}
+
+/** One line as spans of one style each. The style goes on from line to line, as in a terminal. */
+function spansOf(line: string, state: { style: Style }): Span[] {
+  const spans: Span[] = [];
+  let column = 0;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the escapes of a terminal are what this reads
+  for (const [, codes, text] of line.matchAll(/\x1b\[([\d;]*)m|([^\x1b]+)/g)) {
+    if (text === undefined) for (const code of (codes || "0").split(";")) state.style = apply(state.style, Number(code));
+    else {
+      spans.push({ ...state.style, text, column });
+      column += [...text].length;
+    }
+  }
+  return spans;
+}
+
+const escapeXml = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+/** `textLength` keeps the columns in line whatever font the reader has. */
+function spanXml(span: Span, y: number): string {
+  if (!span.text.trim()) return "";
+  const width = [...span.text].length * cellWidth;
+  const weight = span.bold ? ' font-weight="700"' : "";
+  const opacity = span.dim ? ' opacity="0.6"' : "";
+  const place = `x="${(padding + span.column * cellWidth).toFixed(1)}" y="${y}" textLength="${width.toFixed(1)}"`;
+  return `<text ${place} lengthAdjust="spacingAndGlyphs" fill="${span.colour}"${weight}${opacity}>${escapeXml(span.text)}</text>`;
+}
+
+function picture(ansi: string, title: string): string {
+  const lines = ansi.replace(/\s+$/, "").split("\n");
+  const state = { style: plain() };
+  const width = Math.ceil(padding * 2 + columns * cellWidth);
+  const height = barHeight + padding * 2 + lines.length * lineHeight;
+  const rows = lines.flatMap((line, at) =>
+    spansOf(line, state)
+      .map((span) => spanXml(span, barHeight + padding + 13 + at * lineHeight))
+      .filter((xml) => xml),
+  );
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escapeXml(title)}"`,
+    ` font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="14" xml:space="preserve">`,
+    `<rect width="${width}" height="${height}" rx="8" fill="${background}"/>`,
+    ...["#f07178", "#e6c07b", "#a5d38a"].map(
+      (fill, at) => `<circle cx="${padding + 6 + at * 18}" cy="${barHeight / 2 + 2}" r="5.5" fill="${fill}"/>`,
+    ),
+    `<text x="${width / 2}" y="${barHeight / 2 + 7}" text-anchor="middle" fill="${foreground}" opacity="0.6">${escapeXml(title)}</text>`,
+    ...rows,
+    "</svg>",
+    "",
+  ].join("\n");
+}
+
+if (import.meta.main) process.stdout.write(picture(await Bun.stdin.text(), process.argv[2] ?? "renn"));
