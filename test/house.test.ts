@@ -30,13 +30,16 @@ function loadedAtStart(entry: string): Set<string> {
   return seen;
 }
 
-/** Exported functions and classes with no docstring above them. What a file with a single export is for stands in its first line. */
+/**
+ * Exported functions and classes with no docstring above them. What a file with a single export is for stands in its first line, and so
+ * does what commands a `register…` adds.
+ */
 function undocumented(file: string): string[] {
   const lines = read(file).split("\n");
   if (lines.filter((line) => line.startsWith("export ")).length === 1) return [];
   return lines.flatMap((line, at) => {
     const name = /^export (?:async )?(?:function\*?|class) (\w+)/.exec(line)?.[1];
-    return name && !lines[at - 1]?.trimEnd().endsWith("*/") ? [`${file}: ${name}`] : [];
+    return name && !name.startsWith("register") && !lines[at - 1]?.trimEnd().endsWith("*/") ? [`${file}: ${name}`] : [];
   });
 }
 
@@ -51,9 +54,10 @@ describe("every file", () => {
 });
 
 describe("tests", () => {
-  test("wait for a condition and never for a time", () => {
+  test("wait for a condition and never for a time: who sleeps looks again until a deadline", () => {
     const tests = files.filter((file) => file.endsWith(".test.ts") && file !== "test/house.test.ts");
-    expect(breaking(tests, (text) => !/Bun\.sleep(Sync)?\(|setTimeout\((resolve|done|r),/.test(text))).toEqual([]);
+    const sleeps = (line: string): boolean => /Bun\.sleep(Sync)?\(|setTimeout\((resolve|done|r),/.test(line) && !line.includes("deadline");
+    expect(breaking(tests, (text) => !text.split("\n").some(sleeps))).toEqual([]);
   });
 });
 
