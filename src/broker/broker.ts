@@ -4,6 +4,7 @@
 import type { ClientName } from "../protocol/constants.ts";
 import { ProtocolError } from "../protocol/errors.ts";
 import { errorLine } from "../protocol/frames.ts";
+import type { RequestType } from "../protocol/schemas.ts";
 import { hasVisible } from "../protocol/text.ts";
 import { type Bus, type BusOptions, type Conn, due, type QueuedLine, type Session, type Sink } from "./bus.ts";
 import { takeBack } from "./delivery.ts";
@@ -25,6 +26,11 @@ const turnLinesMax = 1024;
 /** A connection that has this much unsent is not read from; with this much of events it is dropped (semantics §2). */
 const unsentPauseBytes = 4 * 1_048_576;
 const unsentDropBytes = 8 * 1_048_576;
+/**
+ * What follows these on a connection waits for the next turn: how a wait or an auth ends decides about it, and the answers of the others may be so
+ * large that the reader must have taken one before the next is made.
+ */
+const lastOfTurn: ReadonlySet<RequestType> = new Set(["auth", "wait", "thread", "read", "inbox", "export", "search", "threads", "status", "fetch-push"]);
 /** When a tick that failed is tried again. */
 const retryMs = 1_000;
 
@@ -55,6 +61,8 @@ export class Broker {
     const conn = newConn(this.nextConn++, sink, this.bus.system.monotonic());
     this.bus.conns.add(conn);
     due(this.bus, conn.authDeadline);
+    // Whoever comes will want the token: a file that somebody removed is there again before it is looked for a second time.
+    this.bus.token();
     return conn;
   }
 
@@ -91,7 +99,10 @@ export class Broker {
       unbind(this.bus, conn);
     });
     if (done) this.leaving.delete(conn);
-    else this.leaving.add(conn);
+    else {
+      this.leaving.add(conn);
+      due(this.bus, this.bus.mono + retryMs);
+    }
   }
 
   /** Whether lines are waiting for a turn. */
@@ -118,7 +129,7 @@ export class Broker {
     wakeHouse(this.bus);
   }
 
-  /** Round robin over connections. What follows a wait, an auth or a line that closes depends on how that ends: it waits for the next turn. */
+  /** Round robin over connections. */
   private takeLines(): Line[] {
     const lines: Line[] = [];
     let readable = [...this.ready].filter((conn) => this.mayRead(conn));
@@ -128,7 +139,7 @@ export class Broker {
         const line = readLine(conn, conn.lines.shift() as QueuedLine);
         lines.push(line);
         if (!conn.lines.length) this.ready.delete(conn);
-        else if (line.request?.type !== "wait" && line.request?.type !== "auth" && !line.tooLong) next.push(conn);
+        else if (!line.tooLong && !(line.request && lastOfTurn.has(line.request.type))) next.push(conn);
         if (lines.length >= turnLinesMax) break;
       }
       readable = next;
@@ -194,10 +205,11 @@ export class Broker {
     const out = bus.out;
     bus.out = [];
     for (const { conn, line, taken, event } of out) {
-      if (conn.closed) continue;
+      if (conn.closed || conn.dropped) continue;
       if (event && conn.sink.pending() + line.length > unsentDropBytes) {
         bus.log("warn", "slow-reader-dropped", { conn: conn.id });
-        conn.sink.end();
+        conn.dropped = true;
+        conn.sink.drop();
         continue;
       }
       conn.sink.write(line, taken);
@@ -243,15 +255,17 @@ export class Broker {
     const { bus } = this;
     bus.mono = bus.system.monotonic();
     let next = Number.POSITIVE_INFINITY;
+    // What the steps below hand over has deadlines of its own; these gather here.
+    bus.dueAt = next;
     for (const conn of [...this.leaving]) this.leave(conn);
     const done = this.inTurn(false, () => {
       next = Math.min(checkSessions(bus), expireWaits(bus), checkProofs(bus), sendNews(bus), checkGrace(bus), keepHouse(bus));
     });
     next = Math.min(next, checkAuth(bus), done && !this.leaving.size ? next : bus.mono + retryMs);
-    bus.dueAt = next;
+    due(bus, next);
     for (const conn of bus.conns) if (conn.halfClosed) this.endIfDone(conn);
     if (this.busy) this.wake();
-    return next;
+    return bus.dueAt;
   }
 
   /** The end: open waits hear `broker_closed`, what was seen is written, the store is closed. */

@@ -23,6 +23,7 @@ class SocketSink implements Sink {
   private texts: string[] = [];
   private waiting = 0;
   private ending = false;
+  private dropping = false;
   constructor(socket: BusSocket, pid: number | null, dirty: Set<SocketSink>) {
     this.socket = socket;
     this.pid = pid;
@@ -41,6 +42,11 @@ class SocketSink implements Sink {
     this.dirty.add(this);
   }
 
+  drop(): void {
+    this.dropping = true;
+    this.dirty.add(this);
+  }
+
   pending(): number {
     return this.waiting;
   }
@@ -54,6 +60,7 @@ class SocketSink implements Sink {
 
   /** Writes what the socket takes; the rest waits for its drain. */
   flush(): void {
+    if (this.dropping) return void this.socket.terminate();
     this.encode();
     let chunk = this.chunks[0];
     while (chunk) {

@@ -35,6 +35,7 @@ export async function serve(): Promise<never> {
   try {
     prepareHome(paths);
     if (!takeLock(paths)) return yieldToHolder(paths);
+    await endUnlocked(paths);
     writeHolder(paths, version);
     return await run(paths, signals);
   } catch (error) {
@@ -69,15 +70,30 @@ function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
+/** How long a broker without its lock may take to end. */
+const endMsMax = 5_000;
+
+/** A broker that lives although its lock was free: somebody removed the lock's file under it. It is asked to end before this one opens the store. */
+async function endUnlocked(paths: HomePaths): Promise<void> {
+  const other = readHolder(paths);
+  if (!other) return;
+  process.kill(other.pid, "SIGTERM");
+  for (const deadline = realSystem.monotonic() + endMsMax; readHolder(paths); await Bun.sleep(20))
+    if (realSystem.monotonic() > deadline)
+      throw new StartError(`broker ${other.pid} still serves ${paths.home} without its lock; end it first`);
+}
+
 async function run(paths: HomePaths, signals: Signals): Promise<never> {
   const log = openLog(paths.log, process.env.RENN_LOG, realSystem.now);
   const config = readConfig(paths.config);
   const { db, moved } = openStore(paths.database, realSystem.now());
   if (moved) log("error", "store-was-corrupt", { movedTo: moved });
   if (moved) process.stderr.write(`renn: the store was corrupt and was moved to ${moved}; a new one was started\n`);
+  const place = new StorePlace(paths.database);
+  const store = new Store(db, () => place.holds());
   const broker: Broker = new Broker({
     system: realSystem,
-    store: new Store(db),
+    store,
     token: tokenReader(paths, (event) => log("warn", event)),
     limits: config.limits,
     ownerHandle: config.owner,
@@ -90,15 +106,45 @@ async function run(paths: HomePaths, signals: Signals): Promise<never> {
   const server = new Server(broker, realSystem.monotonic);
   const listening = new Listening(paths, server, log);
   listening.start();
+  place.onLost = () => endWithoutStore(paths, store, log);
   log("info", "serving", { version, home: paths.home });
-  signals.onHangup = () => listening.check();
-  server.onTick = () => listening.check();
+  signals.onHangup = () => place.holds() && listening.check();
+  server.onTick = () => place.holds() && listening.check();
   await signals.asked;
   server.stop();
   removeShortFolder(paths, listening.path);
   removeRunFiles(paths);
   log("info", "stopped");
   return process.exit(0);
+}
+
+/** Where the store's file stands. */
+class StorePlace {
+  /** Called soon after the file was found to be gone. */
+  onLost: () => void = () => {};
+  private readonly path: string;
+  private readonly inode: number;
+  constructor(path: string) {
+    this.path = path;
+    this.inode = lstatSync(path).ino;
+  }
+
+  /** Whether the file that is open still stands at its path. */
+  holds(): boolean {
+    if (lstatSync(this.path, { throwIfNoEntry: false })?.ino === this.inode) return true;
+    setImmediate(() => this.onLost());
+    return false;
+  }
+}
+
+/** The store was removed or replaced: what was answered goes into the file that is open, and the broker ends as it is, since closing would touch the new one. */
+function endWithoutStore(paths: HomePaths, store: Store, log: Log): never {
+  log("error", "store-was-replaced", { database: paths.database });
+  try {
+    store.settle();
+  } finally {
+    process.exit(3);
+  }
 }
 
 /** Where the broker listens, and whether that is still there. */
@@ -108,12 +154,10 @@ class Listening {
   private readonly server: Server;
   private readonly log: Log;
   private inode = 0;
-  private readonly databaseInode: number;
   constructor(paths: HomePaths, server: Server, log: Log) {
     this.paths = paths;
     this.server = server;
     this.log = log;
-    this.databaseInode = lstatSync(paths.database).ino;
   }
 
   start(): void {
@@ -124,12 +168,8 @@ class Listening {
     this.inode = lstatSync(path).ino;
   }
 
-  /** Listens again where the socket was removed or replaced. A store that was replaced ends the broker as it is: closing it would touch the new one. */
+  /** Listens again where the socket was removed or replaced. */
   check(): void {
-    if (lstatSync(this.paths.database, { throwIfNoEntry: false })?.ino !== this.databaseInode) {
-      this.log("error", "store-was-replaced", { database: this.paths.database });
-      process.exit(3);
-    }
     const there = isThere(this.paths.socket) && lstatSync(this.path, { throwIfNoEntry: false })?.ino === this.inode;
     if (there || !holdsLock()) return;
     this.log("warn", "socket-was-removed");

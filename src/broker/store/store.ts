@@ -8,14 +8,19 @@ export class Store {
   readonly db: Database;
   private readonly sql: ReturnType<typeof prepareAll>;
   private synchronous: "FULL" | "NORMAL" = "FULL";
+  private readonly inPlace: () => boolean;
 
-  constructor(db: Database) {
+  /** `inPlace` says whether the file that `db` has open still stands at its path. */
+  constructor(db: Database, inPlace: () => boolean = () => true) {
     this.db = db;
+    this.inPlace = inPlace;
     this.sql = prepareAll(db);
   }
 
   /** Opens a write transaction; `durable` decides whether its commit waits for the disk (semantics §10). */
   begin(durable: boolean): void {
+    // What went into a file that nobody finds again would be answered with ok and lost.
+    if (durable && !this.inPlace()) throw new Error("the database was removed or replaced while it was in use");
     const wanted = durable ? "FULL" : "NORMAL";
     if (wanted !== this.synchronous) {
       this.db.run(`PRAGMA synchronous = ${wanted}`);
@@ -36,6 +41,10 @@ export class Store {
   /** Moves what the WAL holds into the file and cuts it; for idle times and the end. */
   checkpoint(): void {
     this.db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  }
+  /** Moves what the WAL holds into the file that is open, wherever that is by now, and touches no other. */
+  settle(): void {
+    this.db.run("PRAGMA wal_checkpoint(PASSIVE)");
   }
   close(): void {
     this.db.close();
