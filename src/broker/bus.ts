@@ -1,6 +1,6 @@
 // The broker's memory: who is there, what is handed over, who waits. Data only; the rooms around it are functions over it.
 // Whatever a request changes here goes through `undo`, so that a turn whose COMMIT fails leaves no trace (semantics §2).
-import type { ClientKind, ClientName, DeliveryMode, DeliveryState, Limits } from "../protocol/constants.ts";
+import type { ClientKind, ClientName, DeliveryMode, Limits } from "../protocol/constants.ts";
 import { eventLine } from "../protocol/frames.ts";
 import type { Notification, WatchPayload } from "../protocol/schemas.ts";
 import type { ProcessId, System, TailMark } from "../system.ts";
@@ -95,6 +95,8 @@ export type Conn = {
   handouts: Set<Handout>;
   halfClosed: boolean;
   closing: boolean;
+  /** It read too slowly: its end is on the way. */
+  dropped: boolean;
   closed: boolean;
 };
 export type QueuedLine = Uint8Array | "too-long";
@@ -105,6 +107,8 @@ export type Sink = {
   write(line: string, taken?: () => void): void;
   /** Ends the connection after what was written. */
   end(): void;
+  /** Ends the connection as soon as may be, without waiting for a reader that does not read. */
+  drop(): void;
   /** Bytes that are written and not yet taken. */
   pending(): number;
   /** Pid of the connecting process, or null where the platform does not say. */
@@ -295,5 +299,4 @@ export function portOf(bus: Bus, peer: Peer): CliPort {
   return (bus.port.get(client) ?? bus.port.get("other")) as CliPort;
 }
 
-export const stateNumber: Record<DeliveryState, number> = { queued: 0, sent: 1, delivered: 2, acknowledged: 3, replied: 4 };
 export const modeNumber: Record<DeliveryMode, number> = { push: 0, notify: 1, silent: 2 };

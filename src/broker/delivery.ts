@@ -40,7 +40,7 @@ const movesFrom: Record<number, number> = { [delivered]: sent, [acknowledged]: d
 
 /** A peer's unread deliveries; counted once, then kept. */
 export function unreadOf(bus: Bus, peer: Peer): number {
-  if (peer.unread < 0) peer.unread = bus.store.countUnread(peer.id);
+  if (peer.unread < 0) set(bus, peer, "unread", bus.store.countUnread(peer.id));
   return peer.unread;
 }
 
@@ -178,7 +178,7 @@ export function stagePush(
  * A fresh listener also takes what an earlier push could not prove.
  */
 export function pump(bus: Bus, peer: Peer, fresh = false): void {
-  if (!peer.mayHaveQueued) return;
+  if (!peer.mayHaveQueued && !fresh) return;
   const conn = newestListener(peer);
   if (conn) return pumpListener(bus, peer, conn, fresh);
   const session = nativeFor(bus, peer);

@@ -1,6 +1,6 @@
 // Whether a peer is there, and how soon it can see a message (semantics §4, §5).
 import { busyStaleMs, type Presence, type Reach } from "../protocol/constants.ts";
-import { type Bus, type Conn, type Peer, portOf, type Session, tellWatchers } from "./bus.ts";
+import { add, type Bus, type Conn, type Peer, portOf, remove, type Session, set, tellWatchers } from "./bus.ts";
 import type { SessionView } from "./ports.ts";
 
 /** A peer's presence now. */
@@ -59,12 +59,12 @@ export function viewOf(session: Session): SessionView {
   return { client, cliSessionId, hostPid, hostStart, transcriptPath, cwd, native };
 }
 
-/** Tells watchers when a peer's presence is another than they were told last. Not undone: it is news, not state. */
+/** Notes whether a peer is here, and tells watchers when its presence is another than they were told last. */
 export function tellPresence(bus: Bus, peer: Peer): void {
   const presence = presenceOf(bus, peer);
-  if (presence === "offline" || presence === "presumed-offline") bus.present.delete(peer);
-  else bus.present.add(peer);
+  if (presence === "offline" || presence === "presumed-offline") remove(bus, bus.present, peer);
+  else add(bus, bus.present, peer);
   if (peer.told === presence) return;
-  peer.told = presence;
+  set(bus, peer, "told", presence);
   tellWatchers(bus, null, [peer], () => ({ kind: "presence", handle: peer.handle, presence, at: bus.now }));
 }

@@ -446,6 +446,7 @@ export const requests = {
       results: Type.Array(
         Type.Composite([summarySchema, Type.Object({ snippet: Type.String({ description: "the place, matches between «»" }) })]),
       ),
+      incomplete: optional(flag("the index is still being filled: the newest messages may be missing; ask again")),
     }),
   ),
   export: own(

@@ -49,18 +49,26 @@ export function threads(bus: Bus, _conn: Conn, caller: Peer, f: Fields<"threads"
   };
 }
 
-/** Full-text search is filled so many messages at a time, so that no step holds the bus up. */
-export const searchStep = 2000;
+/** One search puts at most so many new messages into the index, so that it does not hold the bus up; idle steps do the rest. */
+const searchStep = 1000;
+const searchStepsMax = 10;
 
 /** The request `search`. What was sent a moment ago is found too: the index is filled first. */
 export function search(bus: Bus, _conn: Conn, caller: Peer, f: Fields<"search">): Result<"search"> {
-  while (bus.store.fillSearch(searchStep) === searchStep);
+  const incomplete = !searchIsFilled(bus);
   // Each word as a quoted string: nothing of the text is taken as query syntax.
   const words = f.text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
   if (!words.length) throw new ProtocolError("bad_request", "text: needs at least one word of letters or digits");
   const match = words.map((word) => `"${word.replaceAll('"', '""')}"`).join(" ");
   const rows = bus.store.search(match, f.threadId ?? null, f.limit ?? 20);
-  return { results: rows.map((row) => ({ ...summaryOf(bus, row, ownState(bus, row, caller)), snippet: row.snippet })) };
+  const results = rows.map((row) => ({ ...summaryOf(bus, row, ownState(bus, row, caller)), snippet: row.snippet }));
+  return incomplete ? { results, incomplete } : { results };
+}
+
+/** Fills the index as far as one request may; true when everything is in it. */
+function searchIsFilled(bus: Bus): boolean {
+  for (let step = 0; step < searchStepsMax; step++) if (bus.store.fillSearch(searchStep) < searchStep) return true;
+  return false;
 }
 
 const exportStep = 500;
