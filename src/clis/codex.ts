@@ -19,16 +19,14 @@ const events: Readonly<Record<string, HookEvent>> = {
 export function pushedInput(ids: readonly number[]): string {
   return `renn: new from other agents: ${ids.map((id) => `m${id}`).join(", ")}`;
 }
-const pushed = /^renn: new from other agents: ((?:m\d{1,16}, ){0,49}m\d{1,16})$/;
 
 function parse(payload: Payload, name: string | undefined): HookInput | null {
   const input = claudeShaped(payload, name, events);
   if (input === null) return null;
   const file = input.transcriptPath?.split("/").at(-1);
   if (file !== undefined && !file.startsWith("rollout-")) return null;
-  // `permission_mode: bypassPermissions` only means here that nothing is asked (approval "never"): Codex holds no peer's text, so it is no bypass in renn's sense.
-  const match = input.event === "prompt" ? pushed.exec(typeof payload.prompt === "string" ? payload.prompt.trim() : "") : null;
-  if (match) input.seen = (match[1] ?? "").split(", ").map((m) => Number(m.slice(1)));
+  // `permission_mode: bypassPermissions` only means here that nothing is asked (approval "never"): Codex holds no peer's text, so it is no bypass in
+  // renn's sense. And a prompt of our own proves nothing yet: its turn may be aborted before the model is asked.
   return input;
 }
 
