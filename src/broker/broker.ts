@@ -30,7 +30,18 @@ const unsentDropBytes = 8 * 1_048_576;
  * What follows these on a connection waits for the next turn: how a wait or an auth ends decides about it, and the answers of the others may be so
  * large that the reader must have taken one before the next is made.
  */
-const lastOfTurn: ReadonlySet<RequestType> = new Set(["auth", "wait", "thread", "read", "inbox", "export", "search", "threads", "status", "fetch-push"]);
+const lastOfTurn: ReadonlySet<RequestType> = new Set([
+  "auth",
+  "wait",
+  "thread",
+  "read",
+  "inbox",
+  "export",
+  "search",
+  "threads",
+  "status",
+  "fetch-push",
+]);
 /** When a tick that failed is tried again. */
 const retryMs = 1_000;
 

@@ -8,7 +8,7 @@ import { type ProcessId, processTree } from "../system.ts";
 import { add, type Bus, type Conn, due, type Peer, remove, type Session, set } from "./bus.ts";
 import { pump, takeBackAll } from "./delivery.ts";
 import { newsForListener } from "./news.ts";
-import { automaticHandle, makePeer, type PeerFacts, touch, updatePeer } from "./peers.ts";
+import { automaticHandle, findPeer, makePeer, type PeerFacts, touch, updatePeer } from "./peers.ts";
 import { countsForPresence, liveSession, tellPresence } from "./presence.ts";
 
 /** How a process is written as a key of `byHost`. */
@@ -26,29 +26,34 @@ function treeOf(bus: Bus, conn: Conn): ProcessId[] {
   return conn.tree;
 }
 
-/** The one live session of a process, or null where it has none or holds many. */
-function sessionOfProcess(bus: Bus, pid: number, start: string | number): Session | null {
+/** The one live session of a process; undefined where it has none, null where it may hold many and so says nothing. */
+function sessionOfProcess(bus: Bus, pid: number, start: string | number): Session | null | undefined {
   const live = [...(bus.byHost.get(hostKey(pid, start)) ?? [])].filter((s) => s.endDueAt === 0);
-  const only = live.length === 1 ? live[0] : undefined;
-  return only && bus.port.get(only.client)?.conversations !== "many" ? only : null;
+  const [first] = live;
+  if (!first) return undefined;
+  return live.length === 1 && bus.port.get(first.client)?.conversations !== "many" ? first : null;
 }
 
-/** The nearest live session: by host, then by the ancestors named, then by the broker's own walk from the connecting process. */
+/**
+ * The nearest live session: by host, then by the ancestors named, then by the broker's own walk from the connecting process. The nearest process
+ * that has sessions decides: where it holds many, a CLI around it is not the speaker either.
+ */
 export function nearestSession(bus: Bus, conn: Conn, f: Pick<Fields<"register">, "host" | "ancestors">): Session | null {
-  if (f.host) {
-    const session = sessionOfProcess(bus, f.host.hostPid, f.host.hostStart);
-    if (session) return session;
-  }
-  for (const pid of f.ancestors ?? []) {
-    const start = bus.system.processStart(pid);
-    const session = start === null ? null : sessionOfProcess(bus, pid, start);
-    if (session) return session;
-  }
-  for (const { pid, start } of treeOf(bus, conn)) {
-    const session = sessionOfProcess(bus, pid, start);
-    if (session) return session;
+  for (const { pid, start } of nearestFirst(bus, conn, f)) {
+    const session = start === null ? undefined : sessionOfProcess(bus, pid, start);
+    if (session !== undefined) return session;
   }
   return null;
+}
+
+function* nearestFirst(
+  bus: Bus,
+  conn: Conn,
+  f: Pick<Fields<"register">, "host" | "ancestors">,
+): Generator<{ pid: number; start: string | null }> {
+  if (f.host) yield { pid: f.host.hostPid, start: String(f.host.hostStart) };
+  for (const pid of f.ancestors ?? []) yield { pid, start: bus.system.processStart(pid) };
+  yield* treeOf(bus, conn);
 }
 
 /** A command that acts as a live session's handle from outside of that session's process tree only looks: it moves nothing. */
@@ -56,6 +61,11 @@ export function peeks(bus: Bus, conn: Conn): boolean {
   const session = conn.kind === "cli" && conn.peer ? liveSession(conn.peer) : null;
   if (!session) return false;
   return !treeOf(bus, conn).some((p) => p.pid === session.hostPid && p.start === session.hostStart);
+}
+
+/** Refuses a handle that is not the connection's own, nor an alias of it. */
+export function checkOwn(bus: Bus, own: Peer, handle: string): void {
+  if (findPeer(bus, handle) !== own) throw new ProtocolError("bad_request", `handle: this connection is ${own.handle}, not ${handle}`);
 }
 
 /** Binds a connection to a peer. What it took for another one and did not confirm goes back. */

@@ -65,6 +65,7 @@ export function newConn(id: number, sink: Sink, now: number): Conn {
     handouts: new Set(),
     halfClosed: false,
     closing: false,
+    dropped: false,
     closed: false,
   };
 }

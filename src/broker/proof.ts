@@ -1,6 +1,6 @@
 // Proof of delivery: what a session's transcript gained since the hand-over, and windows that run out (semantics §7).
 
-import type { Bus, Handout, Session } from "./bus.ts";
+import { type Bus, type Handout, type Session, set } from "./bus.ts";
 import { advance, pump, takeBack } from "./delivery.ts";
 import { liveSession, viewOf } from "./presence.ts";
 import { proofEveryMs } from "./tails.ts";
@@ -14,7 +14,7 @@ export function lookAtTranscript(bus: Bus, session: Session): void {
   if (!tail) return;
   const chunk = bus.system.tail(tail.path, tail.mark, tailBytesMax);
   if (!chunk) return;
-  tail.mark = chunk.mark;
+  set(bus, tail, "mark", chunk.mark);
   for (const row of chunk.rows) for (const id of provenBy(bus, tail.reader, row)) prove(bus, session, id);
 }
 

@@ -4,9 +4,9 @@ import { ProtocolError } from "../protocol/errors.ts";
 import type { Fields } from "../protocol/schemas.ts";
 import { add, type Bus, type Conn, due, type Peer, put, remove, type Session, set } from "./bus.ts";
 import { pump } from "./delivery.ts";
-import { bind, hostKey, sessionKey } from "./identity.ts";
+import { bind, checkOwn, hostKey, sessionKey } from "./identity.ts";
 import { automaticHandle, endAlias, makePeer, renamePeer, titleHandle, touch, updatePeer, whyTaken } from "./peers.ts";
-import { tellPresence, viewOf } from "./presence.ts";
+import { liveSession, tellPresence, viewOf } from "./presence.ts";
 import { sessionWasActive } from "./proof.ts";
 import { forgetIfBare } from "./prune.ts";
 import { endByRequest, finish, giveBack, leave, takeOffHost } from "./session-ends.ts";
@@ -252,8 +252,9 @@ function setMood(bus: Bus, s: Session, f: SessionFields, same: boolean): void {
 }
 
 /** The request `native-register`. */
-export function nativeRegister(bus: Bus, conn: Conn, f: Fields<"native-register">): Record<string, never> {
-  const s = conn.peer?.session;
+export function nativeRegister(bus: Bus, peer: Peer, f: Fields<"native-register">): Record<string, never> {
+  checkOwn(bus, peer, f.handle);
+  const s = liveSession(peer);
   if (!s) throw new ProtocolError("native_failed", "this connection's peer has no live session that could be woken");
   const check = bus.port.get(s.client)?.native?.check;
   const why = check ? check(viewOf(s), f.socketPath) : `${s.client} sessions have no socket of their own`;

@@ -30,6 +30,10 @@ export class TestConnection {
       end: () => {
         this.ended = true;
       },
+      drop: () => {
+        this.ended = true;
+        this.slow = false;
+      },
       pending: () => this.unread.reduce((sum, u) => sum + u.bytes, 0),
     });
   }

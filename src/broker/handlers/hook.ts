@@ -5,10 +5,10 @@ import type { Fields, Result } from "../../protocol/schemas.ts";
 import { harmlessLine } from "../../protocol/text.ts";
 import { add, type Bus, type Conn, type Peer, portOf, type Session, set } from "../bus.ts";
 import { advance, handOver } from "../delivery.ts";
-import { bind, hintedSessionPeer } from "../identity.ts";
+import { bind, checkOwn, hintedSessionPeer } from "../identity.ts";
 import { hasTools, lineFor, summaryOf, textFor } from "../messages.ts";
 import { takeNews } from "../news.ts";
-import { findPeer, touch } from "../peers.ts";
+import { touch } from "../peers.ts";
 import { liveSession } from "../presence.ts";
 import { lookAtTranscript, sessionWasActive } from "../proof.ts";
 import type { QueuedRow } from "../store/rows.ts";
@@ -17,23 +17,21 @@ import { provesByHook } from "../tails.ts";
 const notifyMode = 1;
 const unboundMessage = "this connection is no peer yet: send register or session first";
 
-/** Whose hook or fetch it is: the connection's own peer, which `handle` may name but not change. */
-function ownPeer(bus: Bus, conn: Conn, handle: string | undefined): Peer {
-  if (!conn.peer) throw new ProtocolError("bad_request", unboundMessage);
-  if (handle !== undefined && findPeer(bus, handle) !== conn.peer)
-    throw new ProtocolError("bad_request", `handle: this connection is ${conn.peer.handle}, not ${handle}`);
-  return conn.peer;
+/** Whose hook it is: the connection's own peer, else the hinted session's, to which the connection is then bound. */
+function hookPeer(bus: Bus, conn: Conn, f: Fields<"hook">): Peer {
+  const hinted = f.sessionHint === undefined ? null : hintedSessionPeer(bus, f.sessionHint, f.client);
+  const peer = conn.peer ?? hinted;
+  if (!peer) throw new ProtocolError("bad_request", unboundMessage);
+  if (hinted && hinted !== peer)
+    throw new ProtocolError("bad_request", `sessionHint: this connection is ${peer.handle}, not ${hinted.handle}`);
+  if (f.handle !== undefined) checkOwn(bus, peer, f.handle);
+  if (!conn.peer) bind(bus, conn, peer, null, "hook", false);
+  return peer;
 }
 
 /** The request `hook`. */
 export function hook(bus: Bus, conn: Conn, f: Fields<"hook">): Result<"hook"> {
-  if (f.sessionHint !== undefined) {
-    const hinted = hintedSessionPeer(bus, f.sessionHint, f.client);
-    if (!conn.peer) bind(bus, conn, hinted, null, "hook", false);
-    else if (conn.peer !== hinted)
-      throw new ProtocolError("bad_request", `sessionHint: this connection is ${conn.peer.handle}, not ${hinted.handle}`);
-  }
-  const peer = ownPeer(bus, conn, f.handle);
+  const peer = hookPeer(bus, conn, f);
   const session = liveSession(peer);
   touch(bus, peer);
   confirmEarlier(bus, peer, session, f);
@@ -135,8 +133,8 @@ function introOf(bus: Bus, peer: Peer, tools: boolean): string {
 }
 
 /** The request `fetch-push`. */
-export function fetchPush(bus: Bus, conn: Conn, f: Fields<"fetch-push">): Result<"fetch-push"> {
-  const peer = ownPeer(bus, conn, f.handle);
+export function fetchPush(bus: Bus, conn: Conn, peer: Peer, f: Fields<"fetch-push">): Result<"fetch-push"> {
+  checkOwn(bus, peer, f.handle);
   const tools = hasTools(peer);
   const taken = bus.store
     .queued(peer.id, 0, attemptsMax, 1, f.limit)

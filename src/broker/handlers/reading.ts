@@ -5,7 +5,7 @@ import type { Fields, Result, Summary } from "../../protocol/schemas.ts";
 import type { Bus, Conn, Peer } from "../bus.ts";
 import { advance, unreadOf } from "../delivery.ts";
 import { peeks } from "../identity.ts";
-import { handleOf, matrixOf, ownState, summaryOf } from "../messages.ts";
+import { handleOf, matrixOf, ownState, stateWord, summaryOf } from "../messages.ts";
 import type { MessageRow } from "../store/rows.ts";
 import { threadFacts } from "../threads.ts";
 import { askOf } from "../waits.ts";
@@ -55,6 +55,13 @@ class Page {
   }
 }
 
+/** The last message of a page shows the state that its being read gave it. */
+function refreshState(bus: Bus, page: Page, row: MessageRow, peer: Peer): void {
+  const last = page.messages.at(-1);
+  const state = ownState(bus, row, peer);
+  if (last && state !== null) last.state = stateWord(state);
+}
+
 /** The request `read`: any message in full; only the caller's own deliveries move, and not for one who only looks. */
 export function read(bus: Bus, conn: Conn, peer: Peer, f: Fields<"read">): Result<"read"> {
   const rows = f.ids.map((id) => {
@@ -65,8 +72,10 @@ export function read(bus: Bus, conn: Conn, peer: Peer, f: Fields<"read">): Resul
   const page = new Page();
   const moves = !peeks(bus, conn);
   for (const row of rows) {
-    if (moves) advanceOwn(bus, conn, peer, row.id, "delivered", "read");
+    // What the answer has no room for was not read.
     if (!page.add(summaryOf(bus, row, ownState(bus, row, peer), row.body))) return { messages: page.messages, more: true, nextId: row.id };
+    if (moves) advanceOwn(bus, conn, peer, row.id, "delivered", "read");
+    refreshState(bus, page, row, peer);
   }
   return { messages: page.messages };
 }
@@ -135,9 +144,7 @@ export function thread(bus: Bus, conn: Conn, peer: Peer, f: Fields<"thread">): R
       return { ...answer, messages: page.messages, more: true, nextSeq: row.seq };
     if (!moves) continue;
     advanceOwn(bus, conn, peer, row.id, "delivered", "read");
-    const last = page.messages.at(-1);
-    const state = ownState(bus, row, peer);
-    if (last && state !== null) Object.assign(last, summaryOf(bus, row, state, last.body));
+    refreshState(bus, page, row, peer);
   }
   return { ...answer, messages: page.messages };
 }
