@@ -10,6 +10,7 @@ import { hint, print, printJson, UsageError } from "./output.ts";
 import { type Common, optionsOf, withBus } from "./run.ts";
 import { dim, green, yellow } from "./style.ts";
 
+/** Adds `broker` and what it does. */
 export function registerBroker(program: Command): void {
   const broker = program.command("broker").summary("run, stop and look after the broker");
   broker

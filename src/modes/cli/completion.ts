@@ -2,6 +2,7 @@
 import type { Command, Option } from "commander";
 import { UsageError, write } from "./output.ts";
 
+/** Adds `completion`. */
 export function registerCompletion(program: Command): void {
   program
     .command("completion")

@@ -13,6 +13,7 @@ import { cyan, green, indented, red } from "./style.ts";
 /** One thing that was looked at: whether it is right, and what mends it. */
 export type Check = { name: string; ok: boolean; detail: string; fix?: string };
 
+/** Adds `doctor`. */
 export function registerDoctor(program: Command): void {
   program
     .command("doctor")

@@ -5,6 +5,7 @@ import { hint, print, printJson } from "./output.ts";
 import { groupTable } from "./peers.ts";
 import { type Common, optionsOf, withBus } from "./run.ts";
 
+/** Adds `group` and what it does. */
 export function registerGroup(program: Command): void {
   const group = program.command("group").alias("groups").summary("make, list and change groups");
   group

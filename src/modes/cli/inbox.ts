@@ -8,6 +8,7 @@ import { hint, idNumber, print, printJson, UsageError } from "./output.ts";
 import { type Common, optionsOf, withBus } from "./run.ts";
 import { ago, bold, dim, peer, yellow } from "./style.ts";
 
+/** Adds `inbox`, `read` and `ack`. */
 export function registerInbox(program: Command): void {
   program
     .command("inbox")

@@ -8,6 +8,7 @@ import { hint, print, printJson, UsageError } from "./output.ts";
 import { type Common, optionsOf, withBus } from "./run.ts";
 import { ago, bold, type Cell, dim, durationMs, peer, presence, presencePaint, table, terminalWidth, yellow } from "./style.ts";
 
+/** Adds `status`, `whoami`, `name`, `mute` and `prune`. */
 export function registerPeers(program: Command): void {
   program
     .command("status")

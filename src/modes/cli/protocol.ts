@@ -30,6 +30,7 @@ type Schema = {
   addition?: boolean;
 };
 
+/** Adds `protocol`. */
 export function registerProtocol(program: Command): void {
   program
     .command("protocol")

@@ -19,6 +19,7 @@ type SendOptions = {
 };
 type ReplyOptions = { message?: string; agree?: boolean; disagree?: boolean; info?: boolean; ref?: string[]; key?: string };
 
+/** Adds `send` and `reply`. */
 export function registerSend(program: Command): void {
   program
     .command("send")

@@ -13,6 +13,7 @@ type ThreadOptions = { since?: string; full?: boolean; message?: string; follow?
 type ExportOptions = { thread?: string; format?: string; since?: string };
 type Exported = Result<"export">["messages"][number];
 
+/** Adds `thread`, `search` and `export`. */
 export function registerThread(program: Command): void {
   program
     .command("thread")

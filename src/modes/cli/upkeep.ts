@@ -11,6 +11,7 @@ import { stopBroker } from "./holder.ts";
 import { print, printJson, UsageError, write } from "./output.ts";
 import { type Common, optionsOf } from "./run.ts";
 
+/** Adds `token`, `backup` and `restore`. */
 export function registerUpkeep(program: Command): void {
   program
     .command("token")

@@ -15,6 +15,7 @@ export type Until = "all" | "any";
 export type WaitFor = { threadId: number; messageId?: number; until: Until; timeoutMs: number };
 export type WaitResult = Result<"wait">;
 
+/** Adds `wait` and `collect`. */
 export function registerWait(program: Command): void {
   program
     .command("wait")

@@ -13,6 +13,7 @@ import { threadNumber } from "./wait.ts";
 
 type WatchOptions = { thread?: string; handle?: string; notify?: boolean };
 
+/** Adds `watch`. */
 export function registerWatch(program: Command): void {
   program
     .command("watch")

@@ -7,6 +7,7 @@ import { idNumber, print, printJson } from "./output.ts";
 import { type Common, optionsOf, withBus } from "./run.ts";
 import { ago, clock, dim, indented, peer, presence, state } from "./style.ts";
 
+/** Adds `why` and `cancel`. */
 export function registerWhy(program: Command): void {
   program
     .command("why")
