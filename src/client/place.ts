@@ -23,7 +23,11 @@ function statOrNull(path: string, follow: boolean): Stats | null {
   } catch (error) {
     const code = (error as { code?: string }).code;
     if (code === "ENOENT" || code === "ENOTDIR") return null;
-    if (code === "EACCES" || code === "EPERM") throw sandboxError();
+    if (code === "EACCES" || code === "EPERM")
+      throw new ProtocolError(
+        "broker_down",
+        `${path} may not be looked at (${code}): a sandbox forbids it, or it is another user's; set RENN_HOME`,
+      );
     throw error;
   }
 }

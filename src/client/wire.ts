@@ -4,7 +4,7 @@ import { peerCredentials } from "../credentials.ts";
 import type { HomePaths } from "../home.ts";
 import { ProtocolError } from "../protocol/errors.ts";
 import { sandboxError, sandboxed, socketPath } from "./place.ts";
-import { spawnBroker } from "./start.ts";
+import { type Started, spawnBroker } from "./start.ts";
 
 /** A connection as the client needs it. */
 export type Wire = { write(text: string): void; end(): void };
@@ -20,7 +20,7 @@ export async function openConnection(paths: HomePaths, start: boolean, handlers:
   if (found) return found;
   if (sandboxed()) throw sandboxError();
   if (!start) throw new ProtocolError("broker_down", "the broker is not running; start it with: renn broker start");
-  const child = spawnBroker(paths);
+  const child = startOrSay(paths);
   for (const deadline = performance.now() + startMsMax; performance.now() < deadline; ) {
     await Bun.sleep(startPollMs);
     const opened = await tryOpen(paths, handlers);
@@ -29,6 +29,14 @@ export async function openConnection(paths: HomePaths, start: boolean, handlers:
   }
   const why = child.complaint().replace(/^renn: /, "");
   throw new ProtocolError("broker_down", why || "the broker does not start; see why with: renn broker run");
+}
+
+function startOrSay(paths: HomePaths): Started {
+  try {
+    return spawnBroker(paths);
+  } catch (error) {
+    throw new ProtocolError("broker_down", `the broker cannot be started: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 /** Null when nobody listens there yet; throws where waiting does not help. */
