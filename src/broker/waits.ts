@@ -5,7 +5,7 @@ import type { Fields, Result, WaitNote } from "../protocol/schemas.ts";
 import { cut } from "../protocol/text.ts";
 import { add, type Bus, type Conn, drop, due, type Peer, put, remove, set, stage, type Wait } from "./bus.ts";
 import { advance, handOver, pump, takeBack } from "./delivery.ts";
-import { handleOf, matrixOf, recipientIds } from "./messages.ts";
+import { handleOf, matrixOf } from "./messages.ts";
 import { isHere } from "./presence.ts";
 import type { MessageRow } from "./store/rows.ts";
 
@@ -28,8 +28,9 @@ export function askOf(bus: Bus, threadId: number, messageId: number | undefined,
 /** The request `wait`: answers at once, or holds the connection's later lines until it ends. */
 export function startWait(bus: Bus, conn: Conn, peer: Peer, requestId: number, f: Fields<"wait">): void {
   const ask = askOf(bus, f.threadId, f.messageId, peer);
-  const answered = new Set(matrixOf(bus, ask).flatMap((row) => (row.replyMessageId === null ? [] : [row.handle])));
-  const recipients = recipientIds(ask).flatMap((id) => bus.peers.get(id) ?? []);
+  const matrix = matrixOf(bus, ask);
+  const answered = new Set(matrix.flatMap((row) => (row.replyMessageId === null ? [] : [row.handle])));
+  const recipients = matrix.flatMap((row) => bus.byHandle.get(row.handle) ?? []);
   const wait: Wait = {
     conn,
     requestId,
@@ -77,6 +78,21 @@ export function replyArrived(bus: Bus, threadId: number, askId: number | null, s
   for (const wait of [...(bus.waits.get(threadId) ?? [])]) {
     if (wait.askId !== askId) continue;
     for (const speaker of speakers) remove(bus, wait.pending, speaker);
+    if (isMet(wait)) endWait(bus, wait, {});
+  }
+}
+
+/** A message was withdrawn from a peer: nobody waits for that answer any more. */
+export function withdrawn(bus: Bus, ask: MessageRow, peer: Peer): void {
+  for (const wait of [...(bus.waits.get(ask.thread_id) ?? [])]) {
+    if (wait.askId !== ask.id) continue;
+    remove(bus, wait.pending, peer);
+    set(
+      bus,
+      wait,
+      "recipients",
+      wait.recipients.filter((p) => p !== peer),
+    );
     if (isMet(wait)) endWait(bus, wait, {});
   }
 }
@@ -190,12 +206,14 @@ export function expireWaits(bus: Bus): number {
 
 /** Early waits end when nobody is left who could answer, or when waits form a circle. */
 export function checkWaits(bus: Bus): void {
-  for (const waits of [...bus.waits.values()])
-    for (const wait of [...waits]) {
-      if (!wait.early || !bus.waits.get(wait.threadId)?.has(wait)) continue;
-      const note = goneNote(bus, wait) ?? circleNote(wait);
-      if (note) endWait(bus, wait, { note });
+  const ending: { wait: Wait; note: WaitNote }[] = [];
+  for (const waits of bus.waits.values())
+    for (const wait of waits) {
+      const note = wait.early ? (goneNote(bus, wait) ?? circleNote(wait)) : null;
+      if (note) ending.push({ wait, note });
     }
+  // All are found before the first ends: without it the others of its circle would no longer be in one, and wait on.
+  for (const { wait, note } of ending) endWait(bus, wait, { note });
 }
 
 function goneNote(bus: Bus, wait: Wait): WaitNote | null {
