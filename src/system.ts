@@ -19,6 +19,8 @@ export type System = {
   randomHex(bytes: number): string;
   /** Which boot of the machine this is; start times of another boot mean nothing. */
   bootId(): string;
+  /** Whether there is such a process; cheaper than its start time, and asked at each send. */
+  alive(pid: number): boolean;
   /** Start time of a process as `hostStart` has it, or null when there is no such process. */
   processStart(pid: number): string | null;
   /** This process, and the memory that it uses in bytes. */
@@ -56,6 +58,15 @@ function readMac(pid: number): { parent: number; start: string } | null {
 }
 
 const readProcess = process.platform === "darwin" ? readMac : readProc;
+
+function alive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // Only this means that it is gone: another user's process may not be asked.
+    return (error as { code?: string }).code !== "ESRCH";
+  }
+}
 
 /** The chain from `pid` up to init, nearest first, each with its start time. */
 export function processTree(system: Pick<System, "parent" | "processStart">, pid: number): ProcessId[] {
@@ -134,6 +145,7 @@ export const realSystem: System = {
     Bun.gc(true);
     Bun.shrink();
   },
+  alive,
   processStart: (pid) => readProcess(pid)?.start ?? null,
   parent: (pid) => readProcess(pid)?.parent ?? null,
   tailMark: regular,

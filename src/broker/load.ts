@@ -95,7 +95,7 @@ function loadSession(bus: Bus, row: SessionRow): void {
     cwd: row.cwd,
     pinned: row.pinned === 1,
     headless: row.headless === 1,
-    bypass: false,
+    bypass: row.bypass === 1,
     native: null,
     nativeOff: false,
     busy: false,

@@ -101,7 +101,7 @@ export function deliveryView(bus: Bus, peer: Peer, state: number, mode: number):
     state: stateWord(state),
     mode: modeWord(mode),
     presence: presenceOf(bus, peer),
-    reach: reachOf(bus, peer),
+    reach: reachOf(bus, peer, state === 0 && mode !== 0),
   };
 }
 

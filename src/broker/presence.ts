@@ -33,9 +33,9 @@ export function isHere(bus: Bus, peer: Peer): boolean {
   return presence !== "offline" && presence !== "presumed-offline";
 }
 
-/** How soon a peer can see a message that is sent to it now. */
-export function reachOf(bus: Bus, peer: Peer): Reach {
-  if (newestListener(peer) || nativeFor(bus, peer)) return "now";
+/** How soon a peer can see a message that is sent to it now. `quiet` messages wake nobody: no push takes them. */
+export function reachOf(bus: Bus, peer: Peer, quiet = false): Reach {
+  if (!quiet && (newestListener(peer) || nativeFor(bus, peer))) return "now";
   return isHere(bus, peer) ? "next-turn" : "when-back";
 }
 

@@ -6,7 +6,8 @@ import { type Bus, type Conn, drop, due, type Peer, remove, type Session, set } 
 import { takeBack } from "./delivery.ts";
 import { bind, hostKey, sessionKey } from "./identity.ts";
 import { notify } from "./news.ts";
-import { tellPresence } from "./presence.ts";
+import { markUsed } from "./peers.ts";
+import { liveSession, tellPresence } from "./presence.ts";
 import { lookAtTranscript } from "./proof.ts";
 import { forgetIfBare } from "./prune.ts";
 import { checkWaits } from "./waits.ts";
@@ -72,13 +73,27 @@ export function finish(bus: Bus, s: Session, how: 1 | 2): void {
   bus.log("info", "session-ended", { handle: peer.handle, client: s.client, how: how === 1 ? "goodbye" : "host gone" });
   leave(bus, s);
   if (s.endDueAt === 0) markEnd(bus, s, how);
+  tellAskers(bus, peer);
+  tellPresence(bus, peer);
+  if (s.headless) forgetIfBare(bus, peer);
+  checkWaits(bus);
+}
+
+/** A peer has left: whoever has an unanswered message to it is told. */
+export function tellAskers(bus: Bus, peer: Peer): void {
   for (const row of bus.store.unread(peer.id)) {
     const sender = row.reply_to === null ? bus.peers.get(row.sender_id) : undefined;
     if (sender && sender !== peer) notify(bus, sender, { kind: "peer_offline", threadId: row.thread_id, fromHandle: peer.handle });
   }
-  tellPresence(bus, peer);
-  if (s.headless) forgetIfBare(bus, peer);
-  checkWaits(bus);
+}
+
+/** Ends the session of a recipient whose host is gone, so that what is sent to it says so at once and not at the next look at all hosts. */
+export function noticeDeath(bus: Bus, peer: Peer): void {
+  const s = liveSession(peer);
+  if (!s || bus.system.alive(s.hostPid)) return;
+  // It is about to be sent to, so it is not forgotten with its last run.
+  markUsed(bus, peer);
+  finish(bus, s, 2);
 }
 
 /** Session ends whose grace is over, and hosts that went away. Returns when to come again (monotonic ms). */

@@ -127,6 +127,7 @@ function save(bus: Bus, s: Session): number {
     cwd: s.cwd,
     pinned: s.pinned ? 1 : 0,
     headless: s.headless ? 1 : 0,
+    bypass: s.bypass ? 1 : 0,
   };
   return bus.store.putSession(row, bus.now);
 }

@@ -1,6 +1,7 @@
 // Deadlines of connections: those that do not say who they are, and those that have just gone (semantics §3, §4).
 import type { Bus } from "./bus.ts";
-import { tellPresence } from "./presence.ts";
+import { isHere, tellPresence } from "./presence.ts";
+import { tellAskers } from "./session-ends.ts";
 import { checkWaits } from "./waits.ts";
 
 /** Peers whose last connection closed a few seconds ago are offline now. Returns when to look again (monotonic ms). */
@@ -12,6 +13,7 @@ export function checkGrace(bus: Bus): number {
     else if (peer.graceUntil > 0) {
       peer.graceUntil = 0;
       tellPresence(bus, peer);
+      if (!isHere(bus, peer)) tellAskers(bus, peer);
       left = true;
     }
   }

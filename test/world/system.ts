@@ -53,6 +53,9 @@ export class SimSystem implements System {
   bootId(): string {
     return this.boot;
   }
+  alive(pid: number): boolean {
+    return this.processes.has(pid);
+  }
   processStart(pid: number): string | null {
     return this.processes.get(pid)?.start ?? null;
   }

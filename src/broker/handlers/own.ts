@@ -1,11 +1,12 @@
 // What a peer changes of its own: name, cancel, mute. renn's additions (docs/protocol.md).
 import { ProtocolError } from "../../protocol/errors.ts";
 import type { Fields, Result } from "../../protocol/schemas.ts";
-import { type Bus, type Conn, drop, type Peer, put, remove, set } from "../bus.ts";
+import { type Bus, type Conn, drop, type Peer, put, set } from "../bus.ts";
 import { countUnread } from "../delivery.ts";
 import { needPeer, renamePeer, whyTaken } from "../peers.ts";
 import { liveSession } from "../presence.ts";
 import { nameSession } from "../sessions.ts";
+import { withdrawn } from "../waits.ts";
 import { mutedOf } from "./looking.ts";
 
 /** The request `name`: a handle that the user chose for the caller's session, or for the session through which the owner speaks. */
@@ -44,7 +45,7 @@ export function cancel(bus: Bus, _conn: Conn, caller: Peer, f: Fields<"cancel">)
     bus.store.deleteDelivery(row.id, peer.id);
     countUnread(bus, peer, -1);
     result.cancelled.push(peer.handle);
-    for (const wait of bus.waits.get(row.thread_id) ?? []) if (wait.askId === row.id) remove(bus, wait.pending, peer);
+    withdrawn(bus, row, peer);
   }
   return result;
 }

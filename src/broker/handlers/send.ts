@@ -9,6 +9,7 @@ import { deliveryView, hasTools, recipientIds, summaryOf } from "../messages.ts"
 import { notify } from "../news.ts";
 import { markUsed } from "../peers.ts";
 import { isHere, newestListener } from "../presence.ts";
+import { noticeDeath } from "../session-ends.ts";
 import type { FullMessageRow, MessageRow } from "../store/rows.ts";
 import { joinThread, keepThread, threadFacts } from "../threads.ts";
 import { replyArrived, waitFor } from "../waits.ts";
@@ -56,6 +57,7 @@ export function send(bus: Bus, { via }: Conn, sender: Peer, f: Fields<"send">): 
   checkRate(bus, sender);
   checkThreadCap(bus, f.threadId, thread?.latestSeq ?? 0);
   const skipped = overUnreadCap(bus, found);
+  for (const peer of found.all) noticeDeath(bus, peer);
   const recipients = found.all.filter((p) => !skipped.includes(p)).map((peer) => ({ peer, mode: modeFor(bus, peer, sender, mode) }));
   const draft: Draft = {
     sender,
@@ -105,6 +107,7 @@ export function replyAs(bus: Bus, via: Peer | null, sender: Peer, f: Fields<"rep
   checkThreadCap(bus, answered.thread_id, thread.latestSeq);
   const woken = wokenBy(bus, answered, sender, thread.participants);
   const others = thread.participants.filter((p) => p !== sender && p !== via);
+  for (const peer of others) noticeDeath(bus, peer);
   const author = bus.peers.get(answered.sender_id);
   const pair = author && author !== sender && !sender.owner && !author.owner ? countReply(bus, answered.thread_id, sender, author) : null;
   const wakeMode: DeliveryMode = pair?.throttled ? "notify" : ((["push", "notify", "silent"] as const)[answered.mode] ?? "push");

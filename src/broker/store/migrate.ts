@@ -8,10 +8,11 @@ const migrations: readonly string[] = [first];
 /** The schema version that this build writes. */
 export const schemaVersion: number = migrations.length;
 
-/** Columns of the protocol page that files of older builds may lack; added where `PRAGMA table_info` does not have them. */
+/** Columns that files of older builds may lack (the first two by the protocol page; bypass = the session bypasses permissions); added where `PRAGMA table_info` does not have them. */
 const lateColumns = [
   { table: "messages", column: "via", type: "INTEGER" },
   { table: "sessions", column: "pinned", type: "INTEGER NOT NULL DEFAULT 0" },
+  { table: "sessions", column: "bypass", type: "INTEGER NOT NULL DEFAULT 0" },
 ] as const;
 
 /** The store is of a newer build; it is left untouched. */

@@ -26,6 +26,7 @@ export type SessionRow = {
   cwd: string | null;
   pinned: number;
   headless: number;
+  bypass: number;
   ended_at: number | null;
 };
 /** A message without its body. */

@@ -34,11 +34,11 @@ function transactionsAndPeers(p: Prepare) {
     sessionById: p("SELECT * FROM sessions WHERE cli_session_id = ? LIMIT 2"),
     latestSession: p("SELECT * FROM sessions WHERE peer_id = ? ORDER BY id DESC LIMIT 1"),
     putSession: p(
-      `INSERT INTO sessions (peer_id, client, cli_session_id, host_pid, host_start, host_boot, transcript_path, title, cwd, pinned, headless, started_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      `INSERT INTO sessions (peer_id, client, cli_session_id, host_pid, host_start, host_boot, transcript_path, title, cwd, pinned, headless, bypass, started_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (client, cli_session_id) DO UPDATE SET peer_id = excluded.peer_id, host_pid = excluded.host_pid, host_start = excluded.host_start,
          host_boot = excluded.host_boot, transcript_path = excluded.transcript_path, title = excluded.title, cwd = excluded.cwd,
-         pinned = excluded.pinned, headless = excluded.headless, ended_at = NULL
+         pinned = excluded.pinned, headless = excluded.headless, bypass = excluded.bypass, ended_at = NULL
        RETURNING id`,
     ),
     endSession: p("UPDATE sessions SET ended_at = ? WHERE id = ?"),

@@ -120,6 +120,7 @@ export class Store {
       s.cwd,
       s.pinned,
       s.headless,
+      s.bypass,
       now,
     ) as { id: number };
     return row.id;
