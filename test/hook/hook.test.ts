@@ -1,6 +1,7 @@
 // Hook mode as the CLIs run it: what it tells the broker, and what it prints for each CLI and event.
 import { afterEach, describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
+import { realSystem } from "../../src/system.ts";
 import { emptyHome, fakeBroker } from "../fake-broker.ts";
 import { type Answer, hookWorld, payloads, runHook } from "./world.ts";
 
@@ -76,7 +77,7 @@ describe("what the broker hears", () => {
         cliSessionId: "c3349afd-0000-4000-8000-000000000000",
         host: {
           hostPid: process.pid,
-          hostStart: readFileSync(`/proc/${process.pid}/stat`, "latin1").split(") ")[1]?.split(" ")[19] as string,
+          hostStart: realSystem.processStart(process.pid),
         },
         title: "My Title",
         cwd: "/tmp/proj",
