@@ -34,7 +34,11 @@ function spansOf(line: string, state: { style: Style }): Span[] {
   for (const [, codes, text] of line.matchAll(/\x1b\[([\d;]*)m|([^\x1b]+)/g)) {
     if (text === undefined) for (const code of (codes || "0").split(";")) state.style = apply(state.style, Number(code));
     else {
-      spans.push({ ...state.style, text, column });
+      // Words alone, each at its column: what drawers of SVG make of several spaces differs.
+      for (const word of text.matchAll(/\S+(?: \S+)*/g)) {
+        const at = column + [...text.slice(0, word.index)].length;
+        spans.push({ ...state.style, text: word[0], column: at });
+      }
       column += [...text].length;
     }
   }
@@ -45,7 +49,6 @@ const escapeXml = (text: string): string => text.replaceAll("&", "&amp;").replac
 
 /** `textLength` keeps the columns in line whatever font the reader has. */
 function spanXml(span: Span, y: number): string {
-  if (!span.text.trim()) return "";
   const width = [...span.text].length * cellWidth;
   const weight = span.bold ? ' font-weight="700"' : "";
   const opacity = span.dim ? ' opacity="0.6"' : "";
@@ -54,18 +57,14 @@ function spanXml(span: Span, y: number): string {
 }
 
 function picture(ansi: string, title: string): string {
-  const lines = ansi.replace(/\s+$/, "").split("\n");
+  const lines = ansi.replace(/^\n+|\s+$/g, "").split("\n");
   const state = { style: plain() };
   const width = Math.ceil(padding * 2 + columns * cellWidth);
   const height = barHeight + padding * 2 + lines.length * lineHeight;
-  const rows = lines.flatMap((line, at) =>
-    spansOf(line, state)
-      .map((span) => spanXml(span, barHeight + padding + 13 + at * lineHeight))
-      .filter((xml) => xml),
-  );
+  const rows = lines.flatMap((line, at) => spansOf(line, state).map((span) => spanXml(span, barHeight + padding + 13 + at * lineHeight)));
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escapeXml(title)}"`,
-    ` font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="14" xml:space="preserve">`,
+    ` font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="14">`,
     `<rect width="${width}" height="${height}" rx="8" fill="${background}"/>`,
     ...["#f07178", "#e6c07b", "#a5d38a"].map(
       (fill, at) => `<circle cx="${padding + 6 + at * 18}" cy="${barHeight / 2 + 2}" r="5.5" fill="${fill}"/>`,
