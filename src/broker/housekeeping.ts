@@ -26,7 +26,7 @@ export function keepHouse(bus: Bus): number {
   if (bus.mono < house.nextAt) return house.nextAt;
   const quiet = bus.counts.requests === house.requestsSeen;
   house.requestsSeen = bus.counts.requests;
-  const more = step(bus);
+  const more = step(bus, quiet);
   if (quiet && !more) bus.after.push(() => settle(bus));
   const sleep = bus.retentionDays > 0 ? house.retentionAt : Number.POSITIVE_INFINITY;
   house.nextAt = more ? bus.mono + 50 : quiet ? Math.max(sleep, bus.mono + idleMs) : bus.mono + idleMs;
@@ -45,7 +45,7 @@ function settle(bus: Bus): void {
 }
 
 /** True when there is more to do at once. */
-function step(bus: Bus): boolean {
+function step(bus: Bus, quiet: boolean): boolean {
   for (const peer of bus.seen) if (bus.peers.has(peer.id)) bus.store.setSeen(peer.id, peer.lastSeenAt);
   bus.seen.clear();
   sweepWindows(bus);
@@ -55,7 +55,7 @@ function step(bus: Bus): boolean {
     bus.store.deleteAlias(handle);
   }
   for (const id of bus.store.endedSessionsOfBarePeers(bus.now - dayMs)) bus.store.deleteSession(id);
-  const filling = bus.store.fillSearch(searchStep) === searchStep;
+  const filling = quiet && bus.store.fillSearch(searchStep) === searchStep;
   return retain(bus) || filling;
 }
 
