@@ -67,14 +67,18 @@ function missingFolders(folder: string): string[] {
   return missing;
 }
 
-/** Removes a file that init made, and the folders it made for it as far as they are empty. */
-export function removeFile(path: string, folders: readonly string[]): void {
+/** Removes a file that init made; its link, if it was one, stays. */
+export function removeFile(path: string): void {
   rmSync(realFile(path), { force: true });
-  for (const folder of [...folders].reverse()) {
+}
+
+/** Removes the folders that init made, as far as they are empty. */
+export function removeEmpty(folders: readonly string[]): void {
+  for (const folder of [...folders].sort((a, b) => b.length - a.length)) {
     try {
       rmdirSync(folder);
     } catch {
-      return;
+      // Somebody else uses it now.
     }
   }
 }

@@ -120,9 +120,11 @@ function isOurHook(handler: unknown, client: string): boolean {
   return new RegExp(`/renn'? hook ${client}(?: wake)?$`).test(words);
 }
 
-/** Takes our hooks out of the groups at a path; a list or object that this leaves empty goes too. */
+/** Takes our hooks out of the groups at a path; a list or object that this leaves empty goes too, one that was empty before stays. */
 export function removeHooks(edited: EditedText, path: JSONPath, client: string): void {
-  for (const group of hookGroups(edited.text, path, client).reverse()) {
+  const groups = hookGroups(edited.text, path, client);
+  if (!groups.length) return;
+  for (const group of groups.reverse()) {
     if (group.only) remove(edited, [...path, group.index]);
     else for (const i of [...group.ours].reverse()) remove(edited, [...path, group.index, "hooks", i]);
   }

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { HomePaths } from "../../../home.ts";
-import { readText, removeFile, writeText } from "./files.ts";
+import { readText, removeEmpty, removeFile, writeText } from "./files.ts";
 import type { FilePlan, InstalledFile, Plan } from "./plan.ts";
 
 const recordOf = (paths: HomePaths) => `${paths.home}/installed.json`;
@@ -25,18 +25,21 @@ export function changes(file: FilePlan): boolean {
 /** Carries the plan out: a copy of each file first, then the files, then the record. Throws with the first file that cannot be written. */
 export function carryOut(paths: HomePaths, plan: Plan, records: readonly InstalledFile[], time: string): void {
   let known = [...records];
+  const emptied: string[] = [];
   for (const file of plan.files) {
-    const folders = changes(file) ? write(paths, file, known, time) : [];
+    const folders = changes(file) ? write(paths, file, time) : [];
+    if (file.after === null) emptied.push(...(known.find((r) => r.file === file.file)?.folders ?? []));
     known = known.filter((r) => r.file !== file.file);
     if (file.record) known.push({ ...file.record, folders: folders.length ? folders : file.record.folders });
     if (changes(file) || file.record) save(paths, known);
   }
+  removeEmpty(emptied);
 }
 
-function write(paths: HomePaths, file: FilePlan, known: readonly InstalledFile[], time: string): string[] {
+function write(paths: HomePaths, file: FilePlan, time: string): string[] {
   if (file.before !== null) backUp(paths, file.file, file.before, time);
   if (file.after !== null) return writeText(file.file, file.after);
-  removeFile(file.file, known.find((r) => r.file === file.file)?.folders ?? []);
+  removeFile(file.file);
   return [];
 }
 

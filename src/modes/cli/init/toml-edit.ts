@@ -50,14 +50,14 @@ export function removeToml(edited: EditedText, path: readonly string[]): void {
     throw new BrokenFile(`${path.join(".")} is written in a way that init does not edit`);
 }
 
-/** From the blank line before a header at or under `path` to the next header that is not. */
+/** From a header at or under `path` to the next header that is not; at the end of the file with the blank line before. */
 function findTable(text: string, path: readonly string[]): { start: number; end: number } | null {
   let start = -1;
   for (const match of text.matchAll(/^[ \t]*\[[^\n]*$/gm)) {
     const under = headerPath(match[0]);
     const ours = under !== null && path.every((step, i) => under[i] === step);
     if (start < 0 && ours) start = match.index;
-    else if (start >= 0 && !ours) return { start: backOverBlank(text, start), end: match.index };
+    else if (start >= 0 && !ours) return { start, end: match.index };
   }
   return start < 0 ? null : { start: backOverBlank(text, start), end: text.length };
 }
