@@ -1,0 +1,130 @@
+// Waking Codex through its control socket, against a stand-in server.
+import { afterEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import type { NativeOutcome, SessionView } from "../../src/broker/ports.ts";
+import { codexServer, listenArgument } from "../../src/clis/codex-server.ts";
+import { connectJson } from "../../src/clis/websocket.ts";
+import { realSystem } from "../../src/system.ts";
+import { until } from "./until.ts";
+
+const ends: (() => void)[] = [];
+afterEach(() => {
+  for (const end of ends.splice(0)) end();
+});
+
+/** A WebSocket server on a Unix socket that answers each call as told. */
+function server(answer: (call: { id: number; method: string }) => string) {
+  const folder = mkdtempSync(`${tmpdir()}/cx-`);
+  const path = `${folder}/s.sock`;
+  const heard: unknown[] = [];
+  const running = Bun.serve({
+    unix: path,
+    fetch: (request, self) => (self.upgrade(request) ? undefined : new Response("no", { status: 400 })),
+    websocket: {
+      message(socket, message) {
+        const call = JSON.parse(String(message));
+        heard.push(call);
+        socket.send(answer(call));
+      },
+    },
+  });
+  ends.push(() => {
+    void running.stop(true);
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return { path, heard };
+}
+
+test("messages of every length both ways", async () => {
+  const s = server((call) => JSON.stringify(call));
+  const back: unknown[] = [];
+  const socket = await connectJson(
+    s.path,
+    (message) => back.push(message),
+    () => {},
+  );
+  const sent = [0, 1, 100, 125, 126, 65_535, 65_536, 300_000].map((n, id) => ({ id, method: "é".repeat(n) }));
+  for (const message of sent) socket.send(message);
+  await until(() => back.length === sent.length);
+  socket.close();
+  expect(s.heard).toEqual(sent);
+  expect(back).toEqual(sent);
+});
+
+test("an answer that is no upgrade, and a server that hangs up", async () => {
+  const folder = mkdtempSync(`${tmpdir()}/cx-`);
+  const path = `${folder}/s.sock`;
+  const plain = Bun.listen({
+    unix: path,
+    socket: {
+      data(socket) {
+        socket.end("HTTP/1.1 400 Bad Request\r\n\r\n");
+      },
+    },
+  });
+  ends.push(() => {
+    plain.stop(true);
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const nothing = () => {};
+  await expect(connectJson(path, nothing, nothing)).rejects.toThrow("400 Bad Request");
+});
+
+/** A session in a process that seems to be the app-server at `path`. */
+function session(path: string): SessionView {
+  const host = Bun.spawn(["sh", "-c", "read line", "app-server", "--listen", `unix://${path}`], { stdin: "pipe" });
+  ends.push(() => host.kill());
+  const hostStart = realSystem.processStart(host.pid) ?? "";
+  return { client: "codex", cliSessionId: "t1", hostPid: host.pid, hostStart, transcriptPath: null, cwd: null, native: null };
+}
+
+test("a push is a turn with a neutral input and the messages as untrusted context", async () => {
+  const s = server((call) => JSON.stringify({ id: call.id, result: {} }));
+  const outcomes: NativeOutcome[] = [];
+  const channel = codexServer("1");
+  const view = session(s.path);
+  expect(channel.available(view)).toBe(true);
+  channel.push(view, { ids: [42, 43], text: "[murmur m42 …", from: "x" }, (outcome) => outcomes.push(outcome));
+  await until(() => s.heard.length === 3);
+  expect(s.heard).toMatchObject([
+    { method: "initialize", params: { clientInfo: { name: "renn" } } },
+    { method: "initialized" },
+    {
+      method: "turn/start",
+      params: {
+        threadId: "t1",
+        input: [{ type: "text", text: "renn: new from other agents: m42, m43" }],
+        additionalContext: { renn: { kind: "untrusted", value: "[murmur m42 …" } },
+      },
+    },
+  ]);
+  expect(outcomes).toEqual([]);
+});
+
+test("a thread that the server does not hold, and a server that is gone", async () => {
+  const s = server((call) =>
+    JSON.stringify(call.method === "turn/start" ? { id: call.id, error: { message: "thread not found" } } : { id: call.id, result: {} }),
+  );
+  const outcomes: NativeOutcome[] = [];
+  const channel = codexServer("1");
+  const push = (view: SessionView) => channel.push(view, { ids: [42], text: "x", from: "x" }, (outcome) => outcomes.push(outcome));
+  push(session(s.path));
+  await until(() => outcomes.length === 1);
+  push(session(`${s.path}.gone`));
+  expect(outcomes).toEqual([
+    { kind: "failed", reason: "turn/start: thread not found" },
+    { kind: "failed", reason: "no app-server of Codex holds this session" },
+  ]);
+});
+
+const listens: [string, string | null][] = [
+  ["codex app-server --listen unix:// --managed-daemon", ""],
+  ["codex app-server --listen unix:///x/y.sock", "/x/y.sock"],
+  ["codex app-server --listen=unix:///x/y.sock", "/x/y.sock"],
+  ["codex app-server", null],
+  ["codex app-server --listen ws://127.0.0.1:1", null],
+  ["codex exec hello --listen unix:///x", null],
+  ["codex", null],
+];
+for (const [line, path] of listens) test(`where a process listens: ${line}`, () => expect(listenArgument(line.split(" "))).toBe(path));
