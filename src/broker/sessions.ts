@@ -22,11 +22,12 @@ export function session(bus: Bus, conn: Conn, f: SessionFields): { handle: strin
   if (f.native) refuseNative(bus, f);
   const known = running ?? revive(bus, f) ?? start(bus, f);
   const moved = known === running && (known.hostPid !== f.host.hostPid || known.hostStart !== String(f.host.hostStart));
-  if (moved || known.endDueAt) set(bus, known, "endDueAt", 0);
+  const runs = known === running && !moved && known.endDueAt === 0;
+  set(bus, known, "endDueAt", 0);
   if (f.event === "session-start" && f.source !== "compact" && (moved || f.source === "resume")) giveBack(bus, known, "ended");
   endOthersOnHost(bus, known, f);
   learn(bus, known, f);
-  setMood(bus, known, f, known === running && !moved);
+  setMood(bus, known, f, runs);
   if (f.native) set(bus, known, "native", f.native);
   bind(bus, conn, known.peer, null, f.listen || conn.kind === "adapter" ? "adapter" : "hook", f.listen);
   pump(bus, known.peer);
