@@ -1,0 +1,40 @@
+// The real CLIs on the bus, offline, against stand-in models: `bun run e2e [pattern]`. Prints a line for each scenario and a table, and ends with
+// status 1 where one failed. They come from the package registry once, into .cache/e2e.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { compile } from "../../build.ts";
+import { claude } from "./clis/claude.ts";
+import { headlessScenarios } from "./common.ts";
+import { installClis } from "./install.ts";
+import { type Outcome, play, table } from "./scenario.ts";
+import { Terminals } from "./session.ts";
+import { wakingScenarios } from "./terminal.ts";
+import { World } from "./world.ts";
+
+const only = process.argv[2] ? new RegExp(process.argv[2], "i") : undefined;
+installClis();
+const folder = mkdtempSync(join(tmpdir(), "renn-build-"));
+const program = process.env.E2E_RENN ?? join(folder, "renn");
+if (!process.env.E2E_RENN) await compile(join(import.meta.dir, "../../src/main.ts"), program);
+const outcomes: Outcome[] = [];
+const began = performance.now();
+for (const cli of [claude]) {
+  const world = new World(program);
+  const terminals = new Terminals();
+  try {
+    const scenarios = [...headlessScenarios(world, cli), ...wakingScenarios(world, terminals, cli)];
+    cli.prepare(world, world.made);
+    await world.open([cli]);
+    outcomes.push(...(await play(cli.name, scenarios, only, () => world.logs())));
+  } finally {
+    terminals.close();
+    await world.close();
+  }
+}
+rmSync(folder, { recursive: true, force: true });
+const failed = outcomes.filter((o) => !o.passed).length;
+console.log(
+  `\n${table(outcomes)}\n\n${outcomes.length - failed} passed, ${failed} failed, ${((performance.now() - began) / 1000).toFixed(0)} s`,
+);
+process.exit(failed ? 1 : 0);

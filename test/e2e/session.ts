@@ -1,0 +1,217 @@
+// One running CLI: headless to its end, or in a terminal of tmux that a scenario types into.
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Model } from "./model.ts";
+import { must, until } from "./poll.ts";
+import type { World } from "./world.ts";
+
+/** How one CLI is started. */
+export type Cli = {
+  name: string;
+  /** Its name on the bus, and where its folder is when `init` must be told. */
+  client: string;
+  configDir?: string;
+  /** Writes the configuration that makes it work offline. */
+  prepare(world: World, folders: string[]): void;
+  /** Variables that lead it to a model. */
+  env(model: Model): Record<string, string>;
+  /** A run that ends with its answer; `resume` goes on with the folder's last conversation. */
+  headless(prompt: string, resume: boolean, model: Model): string[];
+  /** A terminal session. */
+  tui(resume: boolean, model: Model, world: World): string[];
+  /** Whether the screen shows that it can be typed into. */
+  ready: RegExp;
+  /** What the model calls renn's tools. */
+  tool(name: string): string;
+  /** A call of the shell. */
+  shell(command: string): { tool: string; input: Record<string, unknown> };
+};
+
+/** A headless run that has been started. */
+export type Run = { model: Model; pid: number; ended: Promise<{ code: number; output: string }> };
+
+const runMs = 60_000;
+
+/** Starts a headless run. */
+export function start(
+  world: World,
+  cli: Cli,
+  folder: string,
+  prompt: string,
+  more: { resume?: boolean; model?: Model; env?: Record<string, string> } = {},
+): Run {
+  const model = more.model ?? new Model();
+  const argv = cli.headless(prompt, more.resume ?? false, model);
+  const child = Bun.spawn(argv, {
+    cwd: folder,
+    env: { ...world.env, ...cli.env(model), PWD: folder, ...more.env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    timeout: runMs,
+  });
+  const ended = Promise.all([child.exited, child.stdout.text(), child.stderr.text()]).then(([code, out, err]) => ({
+    code,
+    output: `${out}\n${err}`,
+  }));
+  return { model, pid: child.pid, ended };
+}
+
+/** Runs a prompt to its end; throws where the CLI did not end well. */
+export async function run(world: World, cli: Cli, folder: string, prompt: string, more: Parameters<typeof start>[4] = {}): Promise<Model> {
+  const { model, ended } = start(world, cli, folder, prompt, more);
+  const { code, output } = await ended;
+  must(code === 0, `${cli.name} ended with ${code}: ${output.slice(-1500)}`);
+  return model;
+}
+
+/** Terminals of one run of the scenarios. */
+export class Terminals {
+  private readonly folder = mkdtempSync(join(tmpdir(), "renn-tmux-"));
+  private count = 0;
+
+  tmux(...args: string[]): string {
+    const ran = Bun.spawnSync(["tmux", "-S", join(this.folder, "sock"), "-f", "/dev/null", ...args], {
+      env: { PATH: "/usr/bin:/bin", LANG: "C.UTF-8", TERM: "xterm-256color" },
+    });
+    must(ran.exitCode === 0, `tmux ${args[0]}: ${ran.stderr}`);
+    return ran.stdout.toString();
+  }
+
+  /** Starts a CLI in a terminal and waits until it can be typed into. */
+  async open(
+    world: World,
+    cli: Cli,
+    folder: string,
+    more: { resume?: boolean; model?: Model; env?: Record<string, string> } = {},
+  ): Promise<Terminal> {
+    const model = more.model ?? new Model();
+    const name = `t${++this.count}`;
+    const env = { ...world.env, ...cli.env(model), PWD: folder, ...more.env };
+    const words = ["env", "-i", ...Object.entries(env).map(([k, v]) => `${k}=${v}`), ...cli.tui(more.resume ?? false, model, world)];
+    this.tmux("new-session", "-d", "-s", name, "-x", "160", "-y", "45", "-c", folder, ...words);
+    const terminal = new Terminal(this, name, model, cli);
+    await terminal.shows(cli.ready, 40_000);
+    return terminal;
+  }
+
+  close(): void {
+    try {
+      this.tmux("kill-server");
+    } catch {
+      // No terminal was opened.
+    }
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+export class Terminal {
+  readonly model: Model;
+  readonly pid: number;
+  private readonly terminals: Terminals;
+  private readonly name: string;
+
+  constructor(terminals: Terminals, name: string, model: Model, _cli: Cli) {
+    this.terminals = terminals;
+    this.name = name;
+    this.model = model;
+    this.pid = Number(terminals.tmux("list-panes", "-t", name, "-F", "#{pane_pid}").trim());
+  }
+
+  screen(): string {
+    return this.terminals.tmux("capture-pane", "-p", "-t", this.name);
+  }
+
+  /** Waits for something on the screen. */
+  async shows(wanted: RegExp, ms = 20_000): Promise<void> {
+    try {
+      await until(`${wanted} on the screen`, () => wanted.test(this.screen()), ms);
+    } catch (error) {
+      throw new Error(`${error instanceof Error ? error.message : error}; it shows:\n${this.screen().trim()}`);
+    }
+  }
+
+  key(...keys: string[]): void {
+    this.terminals.tmux("send-keys", "-t", this.name, ...keys);
+  }
+
+  /** Types a line; Enter goes off once the line stands on the screen, since programs take fast keys for a paste. */
+  async type(text: string): Promise<void> {
+    this.terminals.tmux("send-keys", "-t", this.name, "-l", text);
+    await until(`${text} typed`, () => this.screen().includes(text.slice(0, 60)));
+    await Bun.sleep(300);
+    this.key("Enter");
+  }
+
+  /** Types a prompt and waits until the model has been asked. */
+  async prompt(text: string): Promise<number> {
+    const from = this.model.requests.length;
+    await this.type(text);
+    return this.model.saw(text, from);
+  }
+
+  /** Types a prompt unless the text reaches the model before; the number of the request that has it. */
+  async promptOrWake(text: string, wanted: string): Promise<number> {
+    await this.type(text);
+    return this.model.saw(wanted);
+  }
+
+  /** The CLI's own processes. */
+  processes(): number[] {
+    return [this.pid, ...descendants(this.pid).filter((pid) => !isRenn(pid))];
+  }
+
+  /** Ends the CLI at once, as a crash would. */
+  crash(): void {
+    for (const pid of this.processes()) signal(pid, "SIGKILL");
+  }
+
+  /** Ends the CLI as closing its window does. */
+  async end(): Promise<void> {
+    this.terminals.tmux("kill-session", "-t", this.name);
+    await until("the CLI has ended", () => !alive(this.pid));
+  }
+}
+
+/** Sends a signal where the process is still there. */
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended.
+  }
+}
+
+function alive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isRenn(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "utf8").trim() === "renn";
+  } catch {
+    return false;
+  }
+}
+
+/** Children of a process and theirs. */
+export function descendants(pid: number): number[] {
+  const parents = new Map<number, number>();
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, "latin1");
+      parents.set(Number(name), Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]));
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  const below = (of: number): number[] => [...parents].filter(([, p]) => p === of).flatMap(([child]) => [child, ...below(child)]);
+  return below(pid);
+}

@@ -1,0 +1,119 @@
+// What needs a session that stays open: waking an idle one, a crash between hand-over and proof, two sessions in one folder.
+import { answersTo, gate, newestId, provenFor, tag } from "./common.ts";
+import type { Model } from "./model.ts";
+import { must, until } from "./poll.ts";
+import type { Scenario } from "./scenario.ts";
+import { type Cli, signal, type Terminal, type Terminals } from "./session.ts";
+import type { World } from "./world.ts";
+
+/** The scenarios of a CLI that something can wake, in the order in which they build on each other. */
+export function wakingScenarios(world: World, terminals: Terminals, cli: Cli): Scenario[] {
+  const folder = world.folder(`${cli.client}-terminal`);
+  let terminal: Terminal;
+  let handle = "";
+  return [
+    {
+      letters: "c,d,e",
+      name: "sent while idle, it wakes the session, which answers",
+      act: async () => {
+        terminal = await terminals.open(world, cli, folder);
+        await terminal.prompt("hello there");
+        handle = await world.handleIn(folder);
+        await world.presence(handle, /idle/);
+        await wakes(world, cli, terminal.model, handle);
+      },
+    },
+    {
+      letters: "b,d",
+      name: "sent while a tool runs in the terminal, in the next request of the same turn",
+      act: async () => {
+        await world.presence(handle, /idle/);
+        await duringTurn(world, cli, terminal, handle);
+      },
+    },
+    {
+      letters: "f",
+      name: "killed between hand-over and proof: given again to the resumed session",
+      act: async () => {
+        await world.presence(handle, /idle/);
+        terminal = await crashes(world, terminals, cli, terminal, folder, handle);
+      },
+    },
+    {
+      letters: "g",
+      name: "two sessions in one folder are two",
+      act: async () => {
+        await twoInOne(world, terminals, cli, terminal, folder, handle);
+        await terminal.end();
+      },
+    },
+  ];
+}
+
+/** Sends to an idle session and sees it answer by itself. */
+export async function wakes(world: World, cli: Cli, model: Model, handle: string): Promise<void> {
+  const from = model.requests.length;
+  model.script((request) => ({ tool: cli.tool("reply"), input: { messageId: newestId(request), body: "awake", verdict: "info" } }), {
+    say: "done",
+  });
+  const sent = await world.send(handle, "wake up 815");
+  await model.saw(tag(sent.messageId), from);
+  const answer = await answersTo(world, sent.threadId);
+  must(answer.conditionMet && answer.replies[0]?.body === "awake", `the wait ended with ${JSON.stringify(answer)}`);
+  const why = await world.why(sent.messageId, handle);
+  must(why.state === "replied", `the state is ${why.state}`);
+  await world.presence(handle, /idle/);
+}
+
+/** Sends while a tool runs: no turn of its own, and proven without an answer. */
+async function duringTurn(world: World, cli: Cli, terminal: Terminal, handle: string): Promise<void> {
+  const hold = gate(world.folder(`${cli.client}-gate`));
+  terminal.model.script(cli.shell(`cd '${hold.folder}' && ${hold.command}`), { say: "turn over" });
+  const first = await terminal.prompt("work on it");
+  await hold.started();
+  const sent = await world.send(handle, "while you work 99");
+  hold.open();
+  const at = await terminal.model.saw(tag(sent.messageId), first);
+  must(at === first + 1, `it is in request ${at - first} after the prompt's`);
+  await provenFor(world, sent.messageId, handle);
+}
+
+/** Stops the process so that it takes a message and does nothing with it, kills it, and resumes. */
+async function crashes(
+  world: World,
+  terminals: Terminals,
+  cli: Cli,
+  terminal: Terminal,
+  folder: string,
+  handle: string,
+): Promise<Terminal> {
+  for (const pid of terminal.processes()) signal(pid, "SIGSTOP");
+  const sent = await world.send(handle, "before the crash 31");
+  await world.state(sent.messageId, handle, "sent");
+  terminal.crash();
+  await world.state(sent.messageId, handle, "queued");
+  const resumed = await terminals.open(world, cli, folder, { resume: true });
+  const at = await resumed.promptOrWake("what now?", tag(sent.messageId));
+  must(at >= 0, "it did not come again");
+  await provenFor(world, sent.messageId, handle);
+  return resumed;
+}
+
+async function twoInOne(world: World, terminals: Terminals, cli: Cli, one: Terminal, folder: string, handle: string): Promise<void> {
+  const two = await terminals.open(world, cli, folder);
+  await two.prompt("hello second");
+  const second = await world.handleIn(folder, (p) => p.handle !== handle);
+  await world.presence(handle, /idle/);
+  await world.presence(second, /idle/);
+  const toOne = await world.send(handle, "for the first 11");
+  const toTwo = await world.send(second, "for the second 22");
+  await Promise.all([one.model.saw(tag(toOne.messageId)), two.model.saw(tag(toTwo.messageId))]);
+  must(!one.model.requests.some((r) => r.includes("for the second 22")), "the first had the second's message");
+  must(!two.model.requests.some((r) => r.includes("for the first 11")), "the second had the first's message");
+  await until(
+    "both proven",
+    async () =>
+      (await world.why(toOne.messageId, handle)).state === "delivered" && (await world.why(toTwo.messageId, second)).state === "delivered",
+  );
+  await two.end();
+}
