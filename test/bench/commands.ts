@@ -44,8 +44,9 @@ async function time(list: Timed[], env: Record<string, string>, rounds: number):
   }
 }
 
-/** Makes the session that the hooks speak for: its host is this process. */
+/** Makes the session that the hooks speak for: its host is this process, under the name that a hook looks for above itself. */
 async function programs(renn: string, empty: string, broker: Broker, transcript: string): Promise<Timed[]> {
+  writeFileSync("/proc/self/comm", "claude");
   const owner = await Peer.connect(broker);
   await owner.call("register", { clientKind: "cli", owner: true });
   const hook = (event: string): Omit<Timed, "name" | "times"> => ({

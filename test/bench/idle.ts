@@ -4,6 +4,8 @@ import { Peer, startOf } from "./peer.ts";
 import { type Broker, memory, type Scratch, startBroker } from "./programs.ts";
 import { mib, type Row, within } from "./table.ts";
 
+const settleMs = 20_000;
+
 /** Times that any thread of a process gave up the core of its own will: each is the end of a wake-up. */
 function wakeups(pid: number): number {
   let sum = 0;
@@ -47,7 +49,8 @@ async function sessions(broker: Broker): Promise<() => void> {
 /** Memory and wake-ups of an idle broker, with nobody, with twenty sessions and with a thousand connections. `seconds` is how long each is watched. */
 export async function idleRows(scratch: Scratch, seconds: number): Promise<{ rows: Row[]; idleMib: number }> {
   const broker = await startBroker(scratch);
-  await Bun.sleep(2000);
+  // What a start leaves to do is done within seconds.
+  await Bun.sleep(settleMs);
   const idleMib = memory(broker.pid).resident;
   const quiet = await watched(broker.pid, seconds);
   const connections: Peer[] = [];
@@ -62,6 +65,7 @@ export async function idleRows(scratch: Scratch, seconds: number): Promise<{ row
 
   const second = await startBroker(scratch);
   const end = await sessions(second);
+  await Bun.sleep(settleMs);
   const busy = await watched(second.pid, seconds);
   end();
   await second.stop();

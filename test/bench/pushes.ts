@@ -6,22 +6,29 @@ import { atMost, ms, type Row, within } from "./table.ts";
 
 type Push = { payload?: { message: { id: number } } };
 
-/** Times from the send to each push of it, in ms, in the order they came. */
-async function sendAndHear(sender: Peer, listeners: readonly { peer: Peer; handle: string }[], body: string): Promise<number[]> {
-  const times: number[] = [];
-  const all = Promise.withResolvers<void>();
-  const confirmed: Promise<unknown>[] = [];
-  const started = performance.now();
+/** Time from the send to the last push of it, in ms; each listener then confirms. */
+async function sendAndHear(sender: Peer, listeners: readonly { peer: Peer; handle: string }[], body: string): Promise<number> {
+  const heard = Promise.withResolvers<number>();
+  let open = listeners.length;
   for (const { peer } of listeners)
-    peer.onEvent = ({ payload }: Push) => {
-      times.push(performance.now() - started);
-      if (payload) confirmed.push(peer.call("delivered", { ids: [payload.message.id] }));
-      if (times.length === listeners.length) all.resolve();
+    peer.onArrival = (at) => {
+      peer.onArrival = null;
+      if (--open === 0) heard.resolve(at);
     };
+  const started = performance.now();
   await sender.call("send", { threadId: null, to: listeners.map(({ handle }) => handle), body });
-  await all.promise;
-  await Promise.all(confirmed);
-  return times;
+  const last = await heard.promise;
+  await Promise.all(listeners.map(({ peer }) => confirm(peer)));
+  return last - started;
+}
+
+function confirm(peer: Peer): Promise<unknown> {
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  peer.onEvent = ({ payload }: Push) => {
+    if (payload) resolve(peer.call("delivered", { ids: [payload.message.id] }));
+  };
+  peer.read();
+  return promise;
 }
 
 /** Push times against the floor loop's durable answer, and the fan-out against one. */
@@ -32,8 +39,8 @@ export async function pushRows(scratch: Scratch, durableSendMs: number, rounds: 
   const listeners = await Promise.all(Array.from({ length: 200 }, (_, index) => Peer.session(broker, `listener-${index}`)));
   const one: number[] = [];
   const last: number[] = [];
-  for (let round = 0; round < rounds * 50; round++) one.push(...(await sendAndHear(sender, listeners.slice(0, 1), `To one, ${round}.`)));
-  for (let round = 0; round < rounds * 5; round++) last.push(Math.max(...(await sendAndHear(sender, listeners, `To all, ${round}.`))));
+  for (let round = 0; round < rounds * 50; round++) one.push(await sendAndHear(sender, listeners.slice(0, 1), `To one, ${round}.`));
+  for (let round = 0; round < rounds * 5; round++) last.push(await sendAndHear(sender, listeners, `To all, ${round}.`));
   await broker.stop();
   const p50 = median(one);
   return [
