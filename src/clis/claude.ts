@@ -68,13 +68,16 @@ function edits(place: SetupPlace): Edit[] {
   const settings = place.project ? `${place.project}/.claude/settings.json` : `${place.folder}/settings.json`;
   const servers = place.project ? `${place.project}/.mcp.json` : `${place.moved ? place.folder : place.userHome}/.claude.json`;
   const command = hookCommand(place, "claude");
+  const report = { type: "command", command, timeout: 10 };
+  // Waits beside an idle session of a version without peer socket, for at most a day; it ends at once where there is one.
+  const wake = { type: "command", command: `${command} wake`, asyncRewake: true, timeout: 86_400 };
   const hooks = Object.keys(events).map(
     (event): Edit => ({
       kind: "hook",
       file: settings,
       path: ["hooks", event],
       client: "claude",
-      value: { hooks: [{ type: "command", command, timeout: 10 }] },
+      value: { hooks: event === "SessionStart" || event === "Stop" ? [report, wake] : [report] },
     }),
   );
   const server = { type: "stdio", command: place.program, args: ["mcp"], env: place.env };

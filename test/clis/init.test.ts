@@ -208,7 +208,7 @@ test("any JSON in any style comes back byte for byte", () => {
       const after = m.text(".claude/settings.json");
       if (refused.some((r) => r.file.endsWith("settings.json"))) expect(after).toBe(text);
       else {
-        expect(parse(after).hooks.Stop.at(-1).hooks.length).toBe(1);
+        expect(parse(after).hooks.Stop.at(-1).hooks.length).toBe(2);
         expect(isWithin(text, after)).toBe(true);
       }
       m.uninstall();
