@@ -6,7 +6,7 @@ import net from "node:net";
 import os from "node:os";
 
 export const bus = { home: "%RENN_HOME%", program: "%RENN_PROGRAM%", version: "%RENN_VERSION%" };
-export const rennHome = process.env.RENN_HOME || bus.home || `${os.homedir()}/.renn`;
+export const rennHome = bus.home || process.env.RENN_HOME || `${os.homedir()}/.renn`;
 
 const callMs = 300;
 const retryMsMax = 30_000;
