@@ -1,0 +1,94 @@
+// Hooks against the true broker, which they start themselves.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { Client } from "../../src/client.ts";
+import { type HomePaths, homePaths } from "../../src/home.ts";
+import { rennCommand } from "../binary.ts";
+import { until } from "../clis/until.ts";
+import { payloads, runHook } from "./world.ts";
+
+const shown = (out: string) => (out ? (JSON.parse(out).hookSpecificOutput.additionalContext as string) : "");
+
+function newHome(): HomePaths {
+  return homePaths({ RENN_HOME: mkdtempSync(`${tmpdir()}/hooks ñ 家-`) });
+}
+
+function stopBroker(paths: HomePaths): void {
+  Bun.spawnSync([...rennCommand(), "broker", "stop"], { env: { PATH: process.env.PATH ?? "", RENN_HOME: paths.home } });
+  rmSync(paths.home, { recursive: true, force: true });
+}
+
+describe("one session's life", () => {
+  const paths = newHome();
+  let owner: Client;
+  let handle = "";
+  const run = (client: string, payload: object, env: Record<string, string> = {}) => runHook(paths.home, [client], payload, env);
+  const send = async (body: string) => {
+    const { messageId } = await owner.call("send", { threadId: null, to: [handle], body });
+    return messageId;
+  };
+  const stateOf = async (messageId: number) => (await owner.call("why", { messageId })).deliveries[0]?.state;
+
+  beforeAll(async () => {
+    // The first start may be slower than the hook may wait; then the next one finds the broker.
+    let intro = "";
+    for (let tries = 0; !intro && tries < 20; tries++)
+      intro = shown((await run("zcode", payloads.zcode("SessionStart", { source: "startup" }))).out);
+    handle = /^You are `([^`]+)`/.exec(intro)?.[1] ?? "";
+    owner = await Client.connect({ paths });
+    await owner.call("register", { clientKind: "cli", owner: true });
+  });
+  afterAll(() => {
+    owner?.close();
+    stopBroker(paths);
+  });
+
+  test("a session start has started the broker and says who the session is", () => {
+    expect(handle).toBe("zcode-proj");
+  });
+
+  test("a message is shown once, at the next prompt, and counts at the event after it", async () => {
+    const id = await send("hello");
+    const first = await run("zcode", payloads.zcode("UserPromptSubmit", { prompt: "x" }));
+    expect(shown(first.out)).toStartWith(`[murmur m${id} thread `);
+    expect(await stateOf(id)).toBe("sent");
+    expect((await run("zcode", payloads.zcode("PostToolUse"))).out).toBe("");
+    expect(await stateOf(id)).toBe("delivered");
+  });
+
+  test("a turn goes on once for what came meanwhile", async () => {
+    const id = await send("one more");
+    const stop = await run("zcode", payloads.zcode("Stop", { stop_hook_active: false }));
+    expect(JSON.parse(stop.out).reason).toContain(`[murmur m${id} `);
+    await send("and another");
+    expect((await run("zcode", payloads.zcode("Stop", { stop_hook_active: true }))).out).toBe("");
+    expect(shown((await run("zcode", payloads.zcode("UserPromptSubmit", { prompt: "x" }))).out)).toContain("and another");
+  });
+
+  test("a subagent takes nothing, and another program in the same process is somebody else", async () => {
+    await send("for the session");
+    expect((await run("zcode", payloads.zcode("PostToolUse", { agent_id: "a" }))).out).toBe("");
+    const other = await run("gemini", payloads.gemini("SessionStart", { source: "startup" }));
+    expect(shown(other.out)).toStartWith("You are `gemini-proj`");
+    expect(shown((await run("zcode", payloads.zcode("PostToolUse"))).out)).toContain("for the session");
+  });
+
+  test("after a clear the new conversation has the handle and its mail", async () => {
+    await send("kept");
+    const cleared = await run("zcode", payloads.zcode("SessionStart", { source: "clear", session_id: "z2", sessionId: "z2" }));
+    expect(shown(cleared.out)).toStartWith(`You are \`${handle}\``);
+    expect(shown(cleared.out)).toContain("kept");
+  });
+});
+
+test("a prompt without a broker does not wait for the one that it starts", async () => {
+  const paths = newHome();
+  try {
+    const run = await runHook(paths.home, ["claude"], payloads.claude("UserPromptSubmit", { prompt: "x" }));
+    expect(run).toMatchObject({ out: "", err: "", status: 0 });
+    await until(() => existsSync(paths.socket));
+  } finally {
+    stopBroker(paths);
+  }
+});
