@@ -3,11 +3,12 @@ import { offlineGraceMs } from "../protocol/constants.ts";
 import { ProtocolError } from "../protocol/errors.ts";
 import type { Fields } from "../protocol/schemas.ts";
 import { add, type Bus, type Conn, due, type Peer, put, remove, type Session, set } from "./bus.ts";
-import { pump } from "./delivery.ts";
+import { pump, takeBackAll } from "./delivery.ts";
 import { bind, checkOwn, hostKey, sessionKey } from "./identity.ts";
-import { automaticHandle, endAlias, makePeer, renamePeer, titleHandle, touch, updatePeer, whyTaken } from "./peers.ts";
+import { automaticHandle, endAlias, makePeer, markUsed, renamePeer, titleHandle, touch, updatePeer, whyTaken } from "./peers.ts";
 import { liveSession, tellPresence, viewOf } from "./presence.ts";
 import { sessionWasActive } from "./proof.ts";
+import type { SessionView } from "./ports.ts";
 import { forgetIfBare } from "./prune.ts";
 import { endByRequest, finish, giveBack, leave, takeOffHost } from "./session-ends.ts";
 import type { SessionRow } from "./store/rows.ts";
@@ -42,9 +43,13 @@ function refuseTaken(bus: Bus, handle: string, self: Peer | null): void {
 function refuseNative(bus: Bus, f: SessionFields): void {
   const view = { client: f.client, cliSessionId: f.cliSessionId, hostPid: f.host.hostPid, hostStart: String(f.host.hostStart) };
   const full = { ...view, transcriptPath: f.transcriptPath ?? null, cwd: f.cwd ?? null, native: f.native ?? null };
-  const check = bus.port.get(f.client)?.native?.check;
-  const why = check ? check(full, f.native?.socketPath ?? "") : `${f.client} sessions have no socket of their own`;
+  const why = nativeFault(bus, full, f.native?.socketPath ?? "");
   if (why) throw new ProtocolError("native_failed", `native: ${why}`);
+}
+
+function nativeFault(bus: Bus, view: SessionView, socketPath: string): string | null {
+  const native = bus.port.get(view.client)?.native;
+  return native?.check ? native.check(view, socketPath) : `${view.client} sessions have no socket of their own`;
 }
 
 /** A session that the store knows and that does not live: it comes back under its handle. */
@@ -216,11 +221,16 @@ export function nameSession(bus: Bus, s: Session, handle: string): void {
 /** The session becomes another peer, with that one's queue; connections and what was queued for it come along. */
 function moveToPeer(bus: Bus, s: Session, target: Peer): void {
   const from = s.peer;
+  if (target.session) leave(bus, target.session);
   giveBack(bus, s, "ended");
+  for (const conn of from.conns) takeBackAll(bus, conn.handouts, "closed");
   bus.store.moveQueued(from.id, target.id);
   set(bus, from, "session", null);
   set(bus, s, "peer", target);
   set(bus, target, "session", s);
+  save(bus, s);
+  // What was sent to the one is now the other's: prune must not take it for a peer that never had a message.
+  if (from.used) markUsed(bus, target);
   for (const peer of [from, target]) {
     set(bus, peer, "unread", -1);
     set(bus, peer, "mayHaveQueued", true);
@@ -232,6 +242,7 @@ function moveToPeer(bus: Bus, s: Session, target: Peer): void {
   }
   if (forgetIfBare(bus, from)) endAlias(bus, from.handle);
   tellPresence(bus, from);
+  pump(bus, target);
 }
 
 /** The name that the user gave the session: its display, and its handle while that is automatic and the slug is free. */
@@ -258,8 +269,7 @@ export function nativeRegister(bus: Bus, peer: Peer, f: Fields<"native-register"
   checkOwn(bus, peer, f.handle);
   const s = liveSession(peer);
   if (!s) throw new ProtocolError("native_failed", "this connection's peer has no live session that could be woken");
-  const check = bus.port.get(s.client)?.native?.check;
-  const why = check ? check(viewOf(s), f.socketPath) : `${s.client} sessions have no socket of their own`;
+  const why = nativeFault(bus, viewOf(s), f.socketPath);
   if (why) throw new ProtocolError("native_failed", `socketPath: ${why}`);
   set(bus, s, "native", { socketPath: f.socketPath, token: f.token });
   set(bus, s, "nativeOff", false);

@@ -80,6 +80,8 @@ export function replyArrived(bus: Bus, threadId: number, askId: number | null, s
     for (const speaker of speakers) remove(bus, wait.pending, speaker);
     if (isMet(wait)) endWait(bus, wait, {});
   }
+  // The last who could answer may just have done so.
+  if (bus.waits.has(threadId)) checkWaits(bus);
 }
 
 /** A message was withdrawn from a peer: nobody waits for that answer any more. */
@@ -95,6 +97,7 @@ export function withdrawn(bus: Bus, ask: MessageRow, peer: Peer): void {
     );
     if (isMet(wait)) endWait(bus, wait, {});
   }
+  if (bus.waits.has(ask.thread_id)) checkWaits(bus);
 }
 
 type Ending = { timedOut?: boolean; note?: WaitNote };
