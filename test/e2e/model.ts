@@ -2,8 +2,8 @@
 import { dialectOf, type Step } from "./dialects.ts";
 import { until } from "./poll.ts";
 
-/** A step, or what makes one of the request's text; it may wait. */
-export type Turn = Step | ((request: string) => Step | Promise<Step>);
+/** A step, or what makes one of the request's text. */
+export type Turn = Step | ((request: string) => Step);
 
 /** The model of one session. */
 export class Model {
@@ -63,7 +63,7 @@ export class Model {
       this.tools = dialect.tools(body);
     }
     const turn = main ? this.turns.shift() : undefined;
-    const step = typeof turn === "function" ? await turn(text) : (turn ?? { say: "done" });
+    const step = typeof turn === "function" ? turn(text) : (turn ?? { say: "done" });
     const answer = dialect.answer(step, body, ++this.count);
     if (wrap) return new Response(`data: ${answer.text}\n\n`, { headers: { "content-type": "text/event-stream" } });
     return new Response(answer.text, { headers: { "content-type": answer.type } });

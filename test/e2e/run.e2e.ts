@@ -5,10 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compile } from "../../build.ts";
 import { claude } from "./clis/claude.ts";
+import { claudeIdentity } from "./clis/claude-identity.ts";
+import { codex } from "./clis/codex.ts";
 import { headlessScenarios } from "./common.ts";
 import { installClis } from "./install.ts";
-import { type Outcome, play, table } from "./scenario.ts";
-import { Terminals } from "./session.ts";
+import { type Outcome, play, type Scenario, table } from "./scenario.ts";
+import { type Cli, Terminals } from "./session.ts";
 import { wakingScenarios } from "./terminal.ts";
 import { World } from "./world.ts";
 
@@ -17,16 +19,21 @@ installClis();
 const folder = mkdtempSync(join(tmpdir(), "renn-build-"));
 const program = process.env.E2E_RENN ?? join(folder, "renn");
 if (!process.env.E2E_RENN) await compile(join(import.meta.dir, "../../src/main.ts"), program);
+type Group = { cli: Cli; scenarios: (world: World, terminals: Terminals, cli: Cli) => Scenario[] };
+const groups: Group[] = [
+  { cli: claude, scenarios: (w, t, c) => [...headlessScenarios(w, c), ...wakingScenarios(w, t, c), ...claudeIdentity(w, t, c)] },
+  { cli: codex, scenarios: (w, t, c) => [...headlessScenarios(w, c), ...wakingScenarios(w, t, c)] },
+];
 const outcomes: Outcome[] = [];
 const began = performance.now();
-for (const cli of [claude]) {
+for (const { cli, scenarios } of groups) {
   const world = new World(program);
   const terminals = new Terminals();
   try {
-    const scenarios = [...headlessScenarios(world, cli), ...wakingScenarios(world, terminals, cli)];
+    const all = scenarios(world, terminals, cli).filter((s) => !only || only.test(`${cli.name} ${s.letters} ${s.name}`));
     cli.prepare(world, world.made);
-    await world.open([cli]);
-    outcomes.push(...(await play(cli.name, scenarios, only, () => world.logs())));
+    if (all.length) await world.open([cli]);
+    outcomes.push(...(await play(cli.name, all, () => world.logs())));
   } finally {
     terminals.close();
     await world.close();

@@ -1,5 +1,5 @@
 // One running CLI: headless to its end, or in a terminal of tmux that a scenario types into.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Model } from "./model.ts";
@@ -19,7 +19,9 @@ export type Cli = {
   /** A run that ends with its answer; `resume` goes on with the folder's last conversation. */
   headless(prompt: string, resume: boolean, model: Model): string[];
   /** A terminal session. */
-  tui(resume: boolean, model: Model, world: World): string[];
+  tui(resume: boolean, folder: string, world: World): string[];
+  /** A process that runs the agents of all terminals, where the CLI has one, and the socket that shows that it is there. */
+  host?(model: Model, world: World): { argv: string[]; socket: string };
   /** Whether the screen shows that it can be typed into. */
   ready: RegExp;
   /** What the model calls renn's tools. */
@@ -70,6 +72,7 @@ export async function run(world: World, cli: Cli, folder: string, prompt: string
 export class Terminals {
   private readonly folder = mkdtempSync(join(tmpdir(), "renn-tmux-"));
   private count = 0;
+  private host: { child: Bun.Subprocess; model: Model } | undefined;
 
   tmux(...args: string[]): string {
     const ran = Bun.spawnSync(["tmux", "-S", join(this.folder, "sock"), "-f", "/dev/null", ...args], {
@@ -86,17 +89,37 @@ export class Terminals {
     folder: string,
     more: { resume?: boolean; model?: Model; env?: Record<string, string> } = {},
   ): Promise<Terminal> {
-    const model = more.model ?? new Model();
+    const host = await this.hostFor(world, cli);
+    const model = host?.model ?? more.model ?? new Model();
     const name = `t${++this.count}`;
     const env = { ...world.env, ...cli.env(model), PWD: folder, ...more.env };
-    const words = ["env", "-i", ...Object.entries(env).map(([k, v]) => `${k}=${v}`), ...cli.tui(more.resume ?? false, model, world)];
+    const words = ["env", "-i", ...Object.entries(env).map(([k, v]) => `${k}=${v}`), ...cli.tui(more.resume ?? false, folder, world)];
     this.tmux("new-session", "-d", "-s", name, "-x", "160", "-y", "45", "-c", folder, ...words);
-    const terminal = new Terminal(this, name, model, cli);
+    const terminal = new Terminal(this, name, model, host?.child.pid);
     await terminal.shows(cli.ready, 40_000);
     return terminal;
   }
 
+  /** The process behind the terminals of such a CLI; a new one where there is none or it was killed. */
+  private async hostFor(world: World, cli: Cli) {
+    if (!cli.host || (this.host && this.host.child.exitCode === null && this.host.child.signalCode === null)) return this.host;
+    const model = this.host?.model ?? new Model();
+    const { argv, socket } = cli.host(model, world);
+    rmSync(socket, { force: true });
+    const child = Bun.spawn(argv, {
+      cwd: world.root,
+      env: { ...world.env, ...cli.env(model) },
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "ignore",
+    });
+    this.host = { child, model };
+    await until(`${cli.name}'s socket`, () => existsSync(socket));
+    return this.host;
+  }
+
   close(): void {
+    this.host?.child.kill();
     try {
       this.tmux("kill-server");
     } catch {
@@ -109,14 +132,17 @@ export class Terminals {
 export class Terminal {
   readonly model: Model;
   readonly pid: number;
+  /** The process that runs the agent. */
+  readonly host: number;
   private readonly terminals: Terminals;
   private readonly name: string;
 
-  constructor(terminals: Terminals, name: string, model: Model, _cli: Cli) {
+  constructor(terminals: Terminals, name: string, model: Model, host: number | undefined) {
     this.terminals = terminals;
     this.name = name;
     this.model = model;
     this.pid = Number(terminals.tmux("list-panes", "-t", name, "-F", "#{pane_pid}").trim());
+    this.host = host ?? this.pid;
   }
 
   screen(): string {
@@ -159,7 +185,7 @@ export class Terminal {
 
   /** The CLI's own processes. */
   processes(): number[] {
-    return [this.pid, ...descendants(this.pid).filter((pid) => !isRenn(pid))];
+    return [...new Set([this.host, ...descendants(this.host), this.pid, ...descendants(this.pid)])].filter((pid) => !isRenn(pid));
   }
 
   /** Ends the CLI at once, as a crash would. */

@@ -36,6 +36,8 @@ export class World {
     linkClis(this.bin);
     symlinkSync(program, join(this.bin, "renn"));
     this.env = { PATH: `${this.bin}:/usr/local/bin:/usr/bin:/bin`, HOME: this.home, TERM: "xterm-256color", LANG: "C.UTF-8" };
+    // Some CLIs run the user's login shell.
+    writeFileSync(join(this.home, ".profile"), `PATH="${this.env.PATH}"\n`);
     // Many scenarios share the owner as sender.
     writeFileSync(join(this.home, ".renn", "config.json"), JSON.stringify({ limits: { sendsPerWindow: 500 } }));
   }
