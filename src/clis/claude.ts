@@ -4,7 +4,7 @@ import type { HookEvent } from "../protocol/constants.ts";
 import { tagIds } from "../protocol/text.ts";
 import type { Ancestor, Cli, Environment, HookInput } from "./cli.ts";
 import { additionalContext, claudeShaped, nearestProgram } from "./common.ts";
-import { type Edit, hookCommand, type SetupPlace } from "./edits.ts";
+import { type Edit, hookCommand, type SetupPlace, withTools } from "./edits.ts";
 import { asObject, contentTexts, type Payload, parseObject, textField } from "./payload.ts";
 
 const events: Readonly<Record<string, HookEvent>> = {
@@ -67,10 +67,9 @@ function provingTexts(row: Payload): string[] {
 function edits(place: SetupPlace): Edit[] {
   const settings = place.project ? `${place.project}/.claude/settings.json` : `${place.folder}/settings.json`;
   const servers = place.project ? `${place.project}/.mcp.json` : `${place.moved ? place.folder : place.userHome}/.claude.json`;
-  const command = hookCommand(place, "claude");
-  const report = { type: "command", command, timeout: 10 };
+  const report = { type: "command", command: hookCommand(place, "claude", withTools), timeout: 10 };
   // Waits beside an idle session of a version without peer socket, for at most a day; it ends at once where there is one.
-  const wake = { type: "command", command: `${command} wake`, asyncRewake: true, timeout: 86_400 };
+  const wake = { type: "command", command: hookCommand(place, "claude", "wake"), asyncRewake: true, timeout: 86_400 };
   const hooks = Object.keys(events).map(
     (event): Edit => ({
       kind: "hook",

@@ -4,7 +4,7 @@ import type { HookEvent } from "../protocol/constants.ts";
 import { tagIds } from "../protocol/text.ts";
 import type { Ancestor, Cli, HookInput } from "./cli.ts";
 import { additionalContext, claudeShaped, nearestProgram } from "./common.ts";
-import { type Edit, hookCommand, type SetupPlace } from "./edits.ts";
+import { type Edit, hookCommand, type SetupPlace, withTools } from "./edits.ts";
 import { asObject, contentTexts, type Payload, parseObject, textField } from "./payload.ts";
 
 const events: Readonly<Record<string, HookEvent>> = {
@@ -99,7 +99,7 @@ function edits(place: SetupPlace): Edit[] {
   const folder = place.project ? `${place.project}/.codex` : place.folder;
   const hooksFile = `${folder}/hooks.json`;
   const config = `${folder}/config.toml`;
-  const command = hookCommand(place, "codex");
+  const command = hookCommand(place, "codex", withTools);
   const hooks = Object.keys(events).map(
     (event): Edit => ({
       kind: "hook",

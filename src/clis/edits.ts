@@ -28,11 +28,13 @@ export type Edit =
   /** A plugin of src/plugins, a file that is wholly ours. */
   | { kind: "plugin"; file: string; name: "opencode" | "hummin" };
 
-/** `renn hook <client>` as a shell command. */
-export function hookCommand(place: SetupPlace, client: string): string {
+/** What a hook's entry says where init registers the renn tools beside it. */
+export const withTools = "--tools";
+
+/** `renn hook <client> <word>` as a shell command. */
+export function hookCommand(place: SetupPlace, client: string, word: string): string {
   const words = [...Object.entries(place.env).map(([k, v]) => `${k}=${v}`), place.program];
-  const quoted = words.map(shellWord);
-  return `${Object.keys(place.env).length ? "env " : ""}${quoted.join(" ")} hook ${client}`;
+  return `${Object.keys(place.env).length ? "env " : ""}${words.map(shellWord).join(" ")} hook ${client} ${word}`;
 }
 
 /** A word as a POSIX shell reads it back. */

@@ -4,7 +4,7 @@ import type { HookEvent } from "../protocol/constants.ts";
 import { tagIds } from "../protocol/text.ts";
 import type { Cli, Environment, HookInput } from "./cli.ts";
 import { additionalContext, claudeShaped, nearestProgram, noWrapper } from "./common.ts";
-import { type Edit, hookCommand, type SetupPlace } from "./edits.ts";
+import { type Edit, hookCommand, type SetupPlace, withTools } from "./edits.ts";
 import { asObject, type Payload, parseObject } from "./payload.ts";
 
 const events: Readonly<Record<string, HookEvent>> = {
@@ -77,7 +77,7 @@ function answer(event: HookEvent, name: string, text: string): string {
 
 function edits(place: SetupPlace): Edit[] {
   const file = place.project ? `${place.project}/.gemini/settings.json` : `${place.folder}/settings.json`;
-  const command = hookCommand(place, "gemini");
+  const command = hookCommand(place, "gemini", withTools);
   const hooks = Object.keys(events).map(
     (event): Edit => ({
       kind: "hook",

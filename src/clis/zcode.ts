@@ -2,7 +2,7 @@
 import type { HookEvent } from "../protocol/constants.ts";
 import type { Cli, HookInput } from "./cli.ts";
 import { additionalContext, claudeShaped, nearestProgram, noWrapper } from "./common.ts";
-import type { Edit, SetupPlace } from "./edits.ts";
+import { type Edit, type SetupPlace, withTools } from "./edits.ts";
 import type { Payload } from "./payload.ts";
 
 /** No SessionEnd here: it would make the file invalid. The end of a session is the end of its process. */
@@ -28,7 +28,7 @@ function answer(event: HookEvent, name: string, text: string): string {
 function edits(place: SetupPlace): Edit[] {
   const file = place.project ? `${place.project}/.zcode/config.json` : `${place.folder}/config.json`;
   const variables = Object.entries(place.env).map(([k, v]) => `${k}=${v}`);
-  const [command, ...args] = [...(variables.length ? ["/usr/bin/env", ...variables] : []), place.program, "hook", "zcode"];
+  const [command, ...args] = [...(variables.length ? ["/usr/bin/env", ...variables] : []), place.program, "hook", "zcode", withTools];
   const hooks = Object.keys(events).map(
     (event): Edit => ({
       kind: "hook",

@@ -3,6 +3,7 @@
 // each costs more time than the whole exchange.
 import type { Cli, HookInput } from "../clis/cli.ts";
 import { eventName } from "../clis/common.ts";
+import { withTools } from "../clis/edits.ts";
 import { cliOf } from "../clis/index.ts";
 import { type Payload, parseObject } from "../clis/payload.ts";
 import { type HomePaths, homePaths } from "../home.ts";
@@ -25,14 +26,18 @@ type Run = {
   paths: HomePaths | undefined;
 };
 
-/** `renn hook [client] [event]`: input on stdin. Always ends the process itself, with status 0. */
-export async function hook(args: string[]): Promise<void> {
+/**
+ * `renn hook [client] [event] [--tools]`: input on stdin. `--tools` says that the session has the renn tools. Always ends the process itself,
+ * with status 0.
+ */
+export async function hook(words: string[]): Promise<void> {
+  const args = words.filter((word) => word !== withTools);
   if (args[1] === "wake") return (await import("./hook/wake.ts")).wake(args[0] ?? "");
   const run: Run = { cli: cliOf(args[0]), event: args[1] ?? "", timer: undefined, over: false, paths: undefined };
   endBy(run, deadlineMs);
   try {
     run.paths = homePaths(process.env);
-    await finish(run, await answer(run, run.paths, args));
+    await finish(run, await answer(run, run.paths, args, args.length < words.length));
   } catch (error) {
     await giveUp(run, error instanceof Error ? error.message : String(error));
   }
@@ -44,7 +49,7 @@ function endBy(run: Run, ms: number): void {
   run.timer = setTimeout(() => void giveUp(run, `no answer within ${ms} ms`), Math.max(0, ms - performance.now()));
 }
 
-async function answer(run: Run, paths: HomePaths, args: string[]): Promise<string | undefined> {
+async function answer(run: Run, paths: HomePaths, args: string[], tools: boolean): Promise<string | undefined> {
   // What needs no input is begun before it is there.
   const door = findDoor(paths);
   const above = ancestors(process.ppid, run.cli?.hook.program);
@@ -60,7 +65,7 @@ async function answer(run: Run, paths: HomePaths, args: string[]): Promise<strin
   const { hook: side, client } = run.cli;
   const headless = await side.headless?.(process.env, () => hostArguments(host.pid));
   const title = input.title ?? (await side.title?.(input, readEnd));
-  const lines = requestLines(client, { ...input, ...(title && { title }) }, host, headless);
+  const lines = requestLines(client, { ...input, ...(title && { title }) }, host, headless, tools);
   const result = await reach(paths, door, input, lines);
   const text = answerText(input.event, result, side.answerMax);
   return text === "" ? undefined : side.answer(input.event, run.event, text);

@@ -99,7 +99,7 @@ describe("a settings file of Claude Code", () => {
       const once = m.text(name);
       const settings = parse(once.replace(/^\ufeff/, ""), [], { allowTrailingComma: true });
       for (const event of ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"])
-        expect(settings.hooks[event].at(-1).hooks[0].command).toBe(`'${m.home}/renn/bin/renn' hook claude`);
+        expect(settings.hooks[event].at(-1).hooks[0].command).toBe(`'${m.home}/renn/bin/renn' hook claude --tools`);
       expect(isWithin(text, once)).toBe(true);
       expect(m.init().changed).toEqual([]);
       expect(m.text(name)).toBe(once);

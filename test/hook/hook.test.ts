@@ -127,6 +127,13 @@ describe("what the broker hears", () => {
     expect(w.lines.filter((line) => line.type === "session").map((line) => line.headless)).toEqual([true, false]);
   });
 
+  test("an entry of init says that the session has the tools", async () => {
+    const w = world();
+    await w.run(["claude", "--tools"], payloads.claude("Stop"));
+    await w.run(["claude"], payloads.claude("Stop"));
+    expect(w.lines.filter((line) => line.type === "hook").map((line) => line.tools)).toEqual([true, undefined]);
+  });
+
   test("the client is guessed where the entry names none", async () => {
     const w = world();
     for (const payload of [payloads.claude("Stop"), payloads.codex("Stop"), payloads.gemini("AfterAgent"), { ...payloads.zcode("Stop") }])

@@ -15,7 +15,13 @@ const reported: Readonly<Record<HookEvent, SessionEvent>> = {
 };
 
 /** The lines after auth: what the session did and, unless it ended, what waits for it. Ids go on from 2. */
-export function requestLines(client: ClientName, input: HookInput, host: Ancestor, headless: boolean | undefined): string[] {
+export function requestLines(
+  client: ClientName,
+  input: HookInput,
+  host: Ancestor,
+  headless: boolean | undefined,
+  tools: boolean,
+): string[] {
   const { event, sessionId, continuing, seen, ...rest } = input;
   const session = requestLine(2, "session", {
     ...rest,
@@ -26,7 +32,9 @@ export function requestLines(client: ClientName, input: HookInput, host: Ancesto
     headless,
     version,
   });
-  return event === "session-end" ? [session] : [session, requestLine(3, "hook", { event, client, continuing, seen })];
+  return event === "session-end"
+    ? [session]
+    : [session, requestLine(3, "hook", { event, client, continuing, seen, ...(tools && { tools }) })];
 }
 
 /** The broker's hook payload as one text for the session; empty where there is nothing to say. */

@@ -112,12 +112,12 @@ export function hookGroups(
   });
 }
 
-/** Whether a handler runs `…/renn hook <client>`. */
+/** Whether a handler runs `…/renn hook <client>`, with whatever behind it. */
 function isOurHook(handler: unknown, client: string): boolean {
   const { command, args } = (handler ?? {}) as { command?: unknown; args?: unknown };
   if (typeof command !== "string") return false;
   const words = [command, ...(Array.isArray(args) ? args : [])].join(" ");
-  return new RegExp(`/renn'? hook ${client}(?: wake)?$`).test(words);
+  return new RegExp(`/renn'? hook ${client}(?: [a-z-]+)*$`).test(words);
 }
 
 /** Takes our hooks out of the groups at a path; a list or object that this leaves empty goes too, one that was empty before stays. */
