@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { CliPort } from "../../src/broker/ports.ts";
 import { testPorts, World } from "../world.ts";
 
-function hooked(client = "zcode", changes: Record<string, Partial<CliPort>> = {}, more: object = {}) {
+function hooked(client = "zcode", changes: Record<string, Partial<CliPort>> = {}, more: Record<string, unknown> = {}) {
   const world = new World({ ports: testPorts(changes), limits: { sendsPerWindow: 1000 } });
   const ann = world.register("ann");
   const worker = world.session("worker", { client, ...more });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { FakeNative, testPorts, World } from "../world.ts";
 
-function native(fields: object = {}) {
+function native(fields: Record<string, unknown> = {}) {
   const channel = new FakeNative();
   const world = new World({ ports: testPorts({ claude: { native: channel } }) });
   const ann = world.register("ann");

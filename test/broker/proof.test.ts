@@ -5,7 +5,7 @@ import { testPorts, World } from "../world.ts";
 const file = "/transcript.jsonl";
 const row = (text: string) => JSON.stringify({ type: "attachment", attachment: { type: "hook_additional_context", content: [text] } });
 
-function hooked(client = "claude", fields: object = { transcriptPath: file }) {
+function hooked(client = "claude", fields: Record<string, unknown> = { transcriptPath: file }) {
   const world = new World();
   world.system.append(file, "before");
   const ann = world.register("ann");

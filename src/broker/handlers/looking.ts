@@ -8,7 +8,7 @@ import { peeks } from "../identity.ts";
 import { handleOf, modeWord, ownState, stateWord, summaryOf } from "../messages.ts";
 import { needPeer } from "../peers.ts";
 import { isHere, presenceOf, reachOf } from "../presence.ts";
-import type { DeliveryRow, FullMessageRow } from "../store/rows.ts";
+import type { DeliveryRow, MessageRow } from "../store/rows.ts";
 import { threadFacts } from "../threads.ts";
 
 /** The request `status`. */
@@ -19,7 +19,9 @@ export function status(bus: Bus, f: Fields<"status">): Result<"status"> {
 
 function peerRecord(bus: Bus, peer: Peer): PeerRecord {
   const { handle, display, role, client, cwd, owner, lastSeenAt, version } = peer;
-  return { handle, display, role, client, cwd, presence: presenceOf(bus, peer), owner, unread: unreadOf(bus, peer), lastSeenAt, version };
+  const unread = unreadOf(bus, peer);
+  const unanswered = unread > 0 ? bus.store.countUnanswered(peer.id) : 0;
+  return { handle, display, role, client, cwd, presence: presenceOf(bus, peer), owner, unread, unanswered, lastSeenAt, version };
 }
 
 /** The request `threads`. */
@@ -94,11 +96,11 @@ export function exportMessages(bus: Bus, _conn: Conn, _caller: Peer, f: Fields<"
   }
 }
 
-function exported(bus: Bus, row: FullMessageRow): Result<"export">["messages"][number] {
+function exported(bus: Bus, row: MessageRow): Result<"export">["messages"][number] {
   const deliveries = bus.store
     .deliveries(row.id)
     .map((d) => ({ handle: handleOf(bus, d.peer_id), state: stateWord(d.state), mode: modeWord(d.mode) }));
-  return { ...summaryOf(bus, row, null, row.body), deliveries };
+  return { ...summaryOf(bus, row, null, bus.store.body(row.id)), deliveries };
 }
 
 /** The request `watch`. */
@@ -171,9 +173,15 @@ function whyOne(bus: Bus, d: DeliveryRow): Result<"why">["deliveries"][number] {
     reach: peer ? reachOf(bus, peer) : "when-back",
     client: peer ? ((peer.session?.client ?? peer.client) as ClientName | null) : null,
     attempts,
-    best: peer ? portOf(bus, peer).best : "the peer is gone",
+    best: peer ? bestFor(bus, peer) : "the peer is gone",
     advice: peer ? adviceFor(bus, d, peer) : "nobody has this handle any more",
   };
+}
+
+/** How soon its CLI can show a message at best. Who has none looks by commands, or listens with a program of their own. */
+function bestFor(bus: Bus, peer: Peer): string {
+  if (peer.session || peer.client) return portOf(bus, peer).best;
+  return "whenever its inbox is looked at, or at once while a program of its own listens";
 }
 
 /** What a person can do now. */
@@ -186,6 +194,7 @@ function adviceFor(bus: Bus, d: DeliveryRow, peer: Peer): string {
   if (d.attempts >= attemptsMax)
     return `it was handed over ${d.attempts} times without proof; ${peer.handle} finds it with: renn inbox, renn read ${d.message_id}`;
   if (d.mode === 2) return `it was sent (or is muted) as silent: ${peer.handle} finds it in its inbox`;
+  if (!peer.session && !peer.client) return `wait until somebody looks: ${peer.handle} is no session, and finds it with: renn inbox`;
   if (!isHere(bus, peer)) return `start or resume the session of ${peer.handle}; it comes at its first turn`;
   return `type anything in the session of ${peer.handle}: it comes with the next prompt or tool call`;
 }

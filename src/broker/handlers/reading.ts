@@ -43,13 +43,18 @@ export function ack(bus: Bus, conn: Conn, peer: Peer, f: Fields<"ack">): Result<
 class Page {
   readonly messages: Summary[] = [];
   private bytes = 0;
+  /** Counts what else stands in the answer. */
+  count(value: unknown): void {
+    this.bytes += Buffer.byteLength(JSON.stringify(value)) + 1;
+  }
   /** False when the answer is full and the message was left out. The first always goes in. */
   add(message: Summary): boolean {
-    // An upper bound of its JSON in UTF-8: six bytes an escaped unit, three a plain one; measured exactly only when it gets near the limit.
-    const rough = (message.body?.length ?? 0) * 6 + 4096;
-    const bytes = this.bytes + rough > answerBytesMax / 2 ? Buffer.byteLength(JSON.stringify(message)) + 1 : rough;
-    if (this.messages.length && this.bytes + bytes > answerBytesMax - 65_536) return false;
-    this.bytes += bytes;
+    const before = this.bytes;
+    this.count(message);
+    if (this.messages.length && this.bytes > answerBytesMax - 65_536) {
+      this.bytes = before;
+      return false;
+    }
     this.messages.push(message);
     return true;
   }
@@ -101,18 +106,17 @@ export function inbox(bus: Bus, _conn: Conn, peer: Peer, f: Fields<"inbox">): Re
     const latest = bus.store.message(known.latestMessageId);
     if (!latest) continue;
     const rows = unread.get(id) ?? [];
-    const messages = rows.map((row) => summaryOf(bus, row, row.state));
-    if (!messages.every((m) => page.add(m)))
-      return { handle: peer.handle, unreadTotal: unreadOf(bus, peer), threads, more: true, nextId: id };
-    threads.push({
-      threadId: id,
-      unread: rows.length,
-      latestSeq: known.latestSeq,
-      lastAt: latest.at,
-      from: handleOf(bus, latest.sender_id),
-      firstLine: latest.first_line,
-      messages,
-    });
+    const head = { threadId: id, unread: rows.length, latestSeq: known.latestSeq, lastAt: latest.at };
+    const thread = { ...head, from: handleOf(bus, latest.sender_id), firstLine: latest.first_line };
+    page.count(thread);
+    const messages: Summary[] = [];
+    for (const row of rows) {
+      const message = summaryOf(bus, row, row.state);
+      if (!page.add(message)) break;
+      messages.push(message);
+    }
+    if (messages.length || !rows.length) threads.push({ ...thread, messages });
+    if (messages.length < rows.length) return { handle: peer.handle, unreadTotal: unreadOf(bus, peer), threads, more: true, nextId: id };
   }
   return { handle: peer.handle, unreadTotal: unreadOf(bus, peer), threads };
 }

@@ -78,8 +78,8 @@ function threadsAndMessages(p: Prepare) {
     byKey: p(
       `SELECT ${messageColumns}, m.idem_hash FROM messages m WHERE m.sender_id = ? AND m.idem_key = ? AND m.at > ? ORDER BY m.id DESC LIMIT 1`,
     ),
-    messagesAfter: p(`SELECT ${messageColumns}, m.body FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT ?`),
-    threadMessagesAfter: p(`SELECT ${messageColumns}, m.body FROM messages m WHERE m.thread_id = ? AND +m.id > ? ORDER BY m.seq LIMIT ?`),
+    messagesAfter: p(`SELECT ${messageColumns} FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT ?`),
+    threadMessagesAfter: p(`SELECT ${messageColumns} FROM messages m WHERE m.thread_id = ? AND +m.id > ? ORDER BY m.seq LIMIT ?`),
     recentThreads: p("SELECT id, latest_seq, latest_message_id FROM threads ORDER BY latest_message_id DESC LIMIT ?"),
     recentThreadsOf: p(
       `SELECT t.id, t.latest_seq, t.latest_message_id FROM participants p JOIN threads t ON t.id = p.thread_id
@@ -112,6 +112,7 @@ function deliveries(p: Prepare) {
     deleteDelivery: p("DELETE FROM deliveries WHERE message_id = ? AND peer_id = ?"),
     sentDeliveries: p("SELECT * FROM deliveries WHERE state = 1 ORDER BY message_id"),
     countUnread: p("SELECT count(*) AS n FROM deliveries WHERE peer_id = ? AND state <= 2"),
+    countUnanswered: p("SELECT count(*) AS n FROM deliveries WHERE peer_id = ? AND state <= 2 AND is_reply = 0"),
     unread: p(
       `SELECT ${messageColumns}, d.state FROM deliveries d JOIN messages m ON m.id = d.message_id
        WHERE d.peer_id = ? AND d.state <= 2 ORDER BY d.message_id`,

@@ -202,11 +202,11 @@ export class Store {
   byKey(senderId: number, key: string, after: number): (MessageRow & { idem_hash: string }) | null {
     return this.sql.byKey.get(senderId, key, after) as (MessageRow & { idem_hash: string }) | null;
   }
-  messagesAfter(id: number, limit: number): FullMessageRow[] {
-    return this.sql.messagesAfter.all(id, limit) as FullMessageRow[];
+  messagesAfter(id: number, limit: number): MessageRow[] {
+    return this.sql.messagesAfter.all(id, limit) as MessageRow[];
   }
-  threadMessagesAfter(threadId: number, id: number, limit: number): FullMessageRow[] {
-    return this.sql.threadMessagesAfter.all(threadId, id, limit) as FullMessageRow[];
+  threadMessagesAfter(threadId: number, id: number, limit: number): MessageRow[] {
+    return this.sql.threadMessagesAfter.all(threadId, id, limit) as MessageRow[];
   }
   recentThreads(limit: number): { id: number; latest_seq: number; latest_message_id: number }[] {
     return this.sql.recentThreads.all(limit) as { id: number; latest_seq: number; latest_message_id: number }[];
@@ -265,6 +265,10 @@ export class Store {
   }
   countUnread(peerId: number): number {
     return (this.sql.countUnread.get(peerId) as { n: number }).n;
+  }
+  /** Unread deliveries of a peer that are no replies. */
+  countUnanswered(peerId: number): number {
+    return (this.sql.countUnanswered.get(peerId) as { n: number }).n;
   }
   /** Unread deliveries of a peer with their messages, oldest first. */
   unread(peerId: number): (MessageRow & { state: number })[] {
