@@ -14,6 +14,7 @@ export function sandboxError(): ProtocolError {
   return new ProtocolError(
     "broker_down",
     "a sandbox keeps this process from the bus: use the renn tools (MCP server `renn`: send, inbox, reply, …) or run outside the sandbox",
+    { sandbox: true },
   );
 }
 
@@ -23,14 +24,16 @@ function statOrNull(path: string, follow: boolean): Stats | null {
   } catch (error) {
     const code = (error as { code?: string }).code;
     if (code === "ENOENT" || code === "ENOTDIR") return null;
-    if (code === "EACCES" || code === "EPERM")
-      throw new ProtocolError(
-        "broker_down",
-        `${path} may not be looked at (${code}): a sandbox forbids it, or it is another user's; set RENN_HOME`,
-      );
-    throw error;
+    if (code !== "EACCES" && code !== "EPERM") throw error;
+    if (sandboxed()) throw sandboxError();
+    throw new ProtocolError(
+      "broker_down",
+      `${path} may not be looked at (${code}), it is another user's: set RENN_HOME to a folder of your own`,
+    );
   }
 }
+
+const quoted = (path: string) => `'${path.replaceAll("'", "'\\''")}'`;
 
 function checkPrivateFolder(path: string, stats: Stats): void {
   const uid = process.getuid?.();
@@ -38,7 +41,7 @@ function checkPrivateFolder(path: string, stats: Stats): void {
   if (stats.uid !== uid)
     throw new ProtocolError("broker_down", `${path} belongs to another user (uid ${stats.uid}): set RENN_HOME to a folder of your own`);
   if ((stats.mode & 0o077) !== 0)
-    throw new ProtocolError("broker_down", `${path} is open to other users; mend it with: chmod 700 '${path.replaceAll("'", "'\\''")}'`);
+    throw new ProtocolError("broker_down", `${path} is open to other users; mend it with: chmod 700 ${quoted(path)}`);
 }
 
 /**
@@ -57,5 +60,7 @@ export function socketPath(paths: HomePaths): string | null {
   if (path !== paths.socket) checkPrivateFolder(dirname(path), lstatSync(dirname(path)));
   if (!stats.isSocket() || stats.uid !== process.getuid?.())
     throw new ProtocolError("broker_down", `${path} is not a socket of your own; remove it and try again`);
+  if ((stats.mode & 0o200) === 0)
+    throw new ProtocolError("broker_down", `${path} is closed to you; mend it with: chmod 600 ${quoted(path)}`);
   return path;
 }

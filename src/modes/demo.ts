@@ -10,14 +10,20 @@ import { visible } from "../protocol/text.ts";
 import { realSystem } from "../system.ts";
 import { deliveryTable, matrixTable, wholeMessage } from "./cli/message.ts";
 import { print } from "./cli/output.ts";
-import { bold, cyan, dim, green, peer, verdict, yellow } from "./cli/style.ts";
+import { bold, cyan, dim, green, hanging, indented, peer, terminalWidth, verdict, yellow } from "./cli/style.ts";
 
 const begun = performance.now();
 const patienceMs = 5_000;
 
+/** Columns behind the time, in a pipe too: this is read, and shown in pictures. */
+const indent = 9;
+const width = Math.min(terminalWidth(), 80);
+const room = width - indent;
+
 /** Prints a step with the time since the start. */
-const step = (text: string) => print(`\n${dim(`${((performance.now() - begun) / 1000).toFixed(2).padStart(5)} s`)}  ${bold(text)}`);
-const tell = (text: string) => print(text.replace(/^/gm, "         "));
+const step = (text: string) =>
+  print(`\n${dim(`${((performance.now() - begun) / 1000).toFixed(2).padStart(5)} s`)}  ${hanging(bold(text), indent, width)}`);
+const tell = (text: string) => print(indented(text, indent, width));
 
 /** Runs the demo; throws when anything does not come out as told. */
 export async function demo(): Promise<void> {
@@ -140,7 +146,7 @@ async function play(stage: Stage): Promise<void> {
   docs.client.close();
   await step(`The owner asks ${bold("@team")}, and waits for all of them.`);
   const sent = await owner.call("send", { threadId: null, to: ["@team"], body: "Shall we ship 2.0 today? Tests are green." });
-  await tell(deliveryTable(sent.deliveries));
+  await tell(deliveryTable(sent.deliveries, room));
   const waiting = owner.call("wait", { threadId: sent.threadId, until: "all_replied", timeoutMs: 30_000, confirm: true });
   await consult(stage, web, api);
   await showEnd(await waiting, stage);
@@ -163,9 +169,9 @@ async function consult(stage: Stage, web: Actor, api: Actor): Promise<void> {
 async function showEnd(result: Result<"wait">, stage: Stage): Promise<void> {
   if (!result.conditionMet) throw new Error("the wait ended before all had replied");
   await step(green("The owner's wait ends: all have replied."));
-  await tell(matrixTable(result.matrix));
+  await tell(matrixTable(result.matrix, room));
   const reader = await stage.owner();
   const thread = await reader.call("thread", { threadId: result.threadId, full: true });
   await step(`Thread ${result.threadId}, as renn thread ${result.threadId} --full shows it:`);
-  await tell(thread.messages.map((message) => wholeMessage(message, true)).join("\n"));
+  await tell(thread.messages.map((message) => wholeMessage(message, true, room)).join("\n"));
 }

@@ -29,6 +29,8 @@ export type ErrorData = {
   handle?: string;
   handles?: string[];
   suggestions?: string[];
+  /** Made by the client: what keeps the broker away is a sandbox (exit status 5). */
+  sandbox?: true;
 };
 
 /** What the other side did wrong, or what came back from the broker: a code of the protocol, a sentence for the reader, and data. */

@@ -136,6 +136,7 @@ const peerRecord = Type.Object({
   presence: words(presences),
   owner: flag("the person who runs this home"),
   unread: Type.Integer({ description: "unread messages" }),
+  unanswered: optional(addition(Type.Integer({ description: "unread asks among them: messages that are no replies" }))),
   lastSeenAt: ms("Unix time in ms"),
   version: nullable(Type.String(), "version of the renn that it speaks with"),
 });

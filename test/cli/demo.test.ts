@@ -25,6 +25,6 @@ test("the demo ends well within ten seconds, in 80 columns, and removes its home
     "The changelog is written",
   ])
     expect(stdout).toContain(said);
-  for (const line of stdout.split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(100);
+  for (const line of stdout.split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(80);
   expect(readdirSync(folder)).toEqual([]);
 }, 15_000);

@@ -72,7 +72,10 @@ test("the completion of bash offers commands, subcommands and options", () => {
 test("help stands on standard output and names the exit statuses; every command has one", () => {
   const help = Bun.spawnSync([...rennCommand(), "--help"]);
   expect(help.exitCode).toBe(0);
-  expect(help.stdout.toString()).toContain("Exit status: 0 done, 1 refused by the bus, 2 usage, 3 broker not reachable, 4 timed out");
+  expect(help.stdout.toString().replaceAll("\n", " ")).toContain(
+    "Exit status: 0 done, 1 refused by the bus, 2 usage, 3 broker not reachable, 4 timed out, 5 a sandbox",
+  );
+  for (const line of help.stdout.toString().split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(80);
   const names = [...help.stdout.toString().matchAll(/^ {2}([a-z]+)(?:\|[a-z]+)? /gm)].map((match) => match[1]);
   for (const name of [
     "send",

@@ -130,8 +130,8 @@ test("exit statuses: 1 refused, 2 usage, 3 no broker; one line on standard error
 
 test("in a sandbox no broker is started, and the tools are named", async () => {
   const ran = await world.renn(["send", "a1", "hello"], { env: { CODEX_SANDBOX_NETWORK_DISABLED: "1" } });
-  expect(ran.status).toBe(3);
-  expect(ran.stderr).toMatch(/sandbox.*MCP/);
+  expect(ran.status).toBe(5);
+  expect(ran.stderr).toMatch(/^renn: .*sandbox.*MCP.*\n$/);
   expect(existsSync(world.home.database)).toBe(false);
 });
 

@@ -96,6 +96,7 @@ function statusTable(): string {
       ["2", "the command line is not what the command takes", ""],
       ["3", "the broker is not reachable", codes(3)],
       ["4", "timed out", codes(4)],
+      ["5", "a sandbox keeps the command from the broker", ""],
     ],
   );
 }

@@ -8,11 +8,11 @@ import { ageWords, visible } from "../../protocol/text.ts";
 import { answers, holder, stopBroker } from "./holder.ts";
 import { hint, print, printJson, UsageError } from "./output.ts";
 import { type Common, optionsOf, withBus } from "./run.ts";
-import { dim, green, yellow } from "./style.ts";
+import { dim, facts, green, yellow } from "./style.ts";
 
 /** Adds `broker` and what it does. */
 export function registerBroker(program: Command): void {
-  const broker = program.command("broker").summary("run, stop and look after the broker");
+  const broker = program.command("broker").summary("run, stop and look after the broker").helpCommand(false);
   broker
     .command("run")
     .summary("serve in the foreground")
@@ -90,7 +90,7 @@ function statusText(s: Result<"stats">): string {
     ["handling", `p50 ${us(s.handlingP50Us)}, p99 ${us(s.handlingP99Us)}`],
     ["memory", `${(s.memoryBytes / 1_048_576).toFixed(1)} MiB`],
   ];
-  return rows.map(([label, value]) => `${dim(label.padEnd(13))} ${value}`).join("\n");
+  return facts(rows);
 }
 
 async function logs(options: { lines?: string; follow?: boolean } & Common): Promise<void> {
@@ -100,7 +100,7 @@ async function logs(options: { lines?: string; follow?: boolean } & Common): Pro
   const { log } = homePaths();
   if (!existsSync(log)) {
     await print(dim("no log yet"));
-    if (!options.follow) return hint("Next: renn broker start");
+    if (!options.follow) return hint("renn broker start");
   }
   let size = existsSync(log) ? Bun.file(log).size : 0;
   const lines = size

@@ -81,7 +81,7 @@ async function broker(paths: HomePaths): Promise<Check> {
     const client = await Client.connect({ paths });
     try {
       const stats = await client.call("stats", {});
-      const detail = `running, version ${stats.version}, pid ${stats.pid}, ${stats.connections} connections`;
+      const detail = `running, version ${stats.version}, pid ${stats.pid}, connections: ${stats.connections}`;
       return stats.version === version
         ? { name: "broker", ok: true, detail }
         : { name: "broker", ok: false, detail: `${detail}; this is ${version}`, fix: "renn broker restart" };

@@ -4,10 +4,18 @@ import type { Fields } from "../../protocol/schemas.ts";
 import { hint, print, printJson } from "./output.ts";
 import { groupTable } from "./peers.ts";
 import { type Common, optionsOf, withBus } from "./run.ts";
+import { examples } from "./style.ts";
+
+const groupExamples: [string, string][] = [
+  ["renn group create team web api", "make it, with members"],
+  ['renn send @team "Ready?" --wait', "ask all of them"],
+  ["renn group remove team api", "take a member out"],
+];
 
 /** Adds `group` and what it does. */
 export function registerGroup(program: Command): void {
-  const group = program.command("group").alias("groups").summary("make, list and change groups");
+  const group = program.command("group").alias("groups").summary("make, list and change groups").helpCommand(false);
+  group.addHelpText("after", () => `\n${examples("Examples:", groupExamples)}`);
   group
     .command("create")
     .summary("make a group")
@@ -55,6 +63,6 @@ async function change(fields: Fields<"groups">, command: Command): Promise<void>
     if (options.json) return printJson(groups);
     if (fields.action === "delete") return print(`deleted @${fields.name}`);
     await print(groups.length ? groupTable(groups) : "no groups yet");
-    if (groups[0] && fields.action === "create") await hint(`\nNext: renn send @${groups[0].name} "…" --wait`);
+    if (groups[0] && fields.action === "create") await hint(`renn send @${groups[0].name} "…" --wait`);
   });
 }

@@ -6,7 +6,7 @@ import type { Acting } from "./identity.ts";
 import { briefMessage, wholeMessage } from "./message.ts";
 import { hint, idNumber, print, printJson, UsageError } from "./output.ts";
 import { type Common, optionsOf, withBus } from "./run.ts";
-import { ago, bold, dim, peer, yellow } from "./style.ts";
+import { ago, bold, dim, indented, peer, yellow } from "./style.ts";
 
 /** Adds `inbox`, `read` and `ack`. */
 export function registerInbox(program: Command): void {
@@ -48,12 +48,12 @@ async function showInbox(result: Result<"inbox">): Promise<void> {
     await print(
       `\n${bold(`thread ${thread.threadId}`)} · ${thread.unread} unread · ${thread.latestSeq} in all · ${dim(ago(thread.lastAt))}`,
     );
-    if (!thread.messages.length) await print(`  ${peer(thread.from)}: ${harmlessLine(thread.firstLine)}`);
+    if (!thread.messages.length) await print(indented(`${peer(thread.from)}: ${harmlessLine(thread.firstLine)}`, 2));
     for (const message of thread.messages) await print(briefMessage(message, true));
   }
   if (result.more) await print(yellow("… there is more: read or acknowledge some first"));
   const first = result.threads.find((thread) => thread.messages.length)?.messages[0];
-  if (first) await hint(`\nNext: renn read ${first.id} · renn reply ${first.id} "…" · renn ack ${first.id}`);
+  if (first) await hint(`renn read ${first.id}`, `renn reply ${first.id} "…"`, `renn ack ${first.id}`);
 }
 
 async function read(words: string[], options: Common): Promise<void> {
@@ -64,7 +64,7 @@ async function read(words: string[], options: Common): Promise<void> {
     await print(messages.map((message) => wholeMessage(message)).join("\n\n"));
     const last = messages.at(-1);
     if (last && last.from !== me.handle)
-      await hint(`\nNext: renn reply ${last.id} "…" (--agree, --disagree, --info) · renn thread ${last.threadId}`);
+      await hint(`renn reply ${last.id} "…" (--agree, --disagree, --info)`, `renn thread ${last.threadId}`);
   });
 }
 

@@ -3,7 +3,7 @@ import { Command, CommanderError } from "commander";
 import { version } from "../../version.ts";
 import { failed, print, printJson, warn } from "./output.ts";
 import { optionsOf } from "./run.ts";
-import { terminalWidth } from "./style.ts";
+import { bold, examples, helpColumns, wrapped } from "./style.ts";
 
 type Family = { names: string[]; load: () => Promise<(program: Command) => void> };
 
@@ -34,18 +34,26 @@ const families: Record<string, Family[]> = {
   ],
 };
 
-const helpEnd = `
-TO is a handle, a group (@name) or @all (everybody who is there). A body of \`-\` is read from standard input.
-Inside a CLI session's shell every command acts as that session; elsewhere it acts as you, the owner.
+const everyFamily = Object.values(families).flat();
 
-Exit status: 0 done, 1 refused by the bus, 2 usage, 3 broker not reachable, 4 timed out.
-Environment: RENN_HOME (default ~/.renn), RENN_HANDLE, NO_COLOR, RENN_LOG.
+const notes = [
+  "TO is a handle, a group (@name) or @all (everybody who is there). A body of `-` is read from standard input.",
+  "Inside a CLI session's shell every command acts as that session; elsewhere it acts as you, the owner. With --as NAME, or in a shell with RENN_HANDLE=NAME, it acts as the peer NAME, which is made where there is none.",
+  "Exit status: 0 done, 1 refused by the bus, 2 usage, 3 broker not reachable, 4 timed out, 5 a sandbox keeps the command from the broker.",
+  "Environment: RENN_HOME (default ~/.renn), RENN_HANDLE, NO_COLOR, RENN_LOG.",
+];
 
-First steps:
-  renn demo                           see the bus at work
-  renn init                           let your CLI sessions join
-  renn status                         who is there
-  renn send HANDLE "question" --wait  ask, and wait for the answer`;
+const firstSteps: [string, string][] = [
+  ["renn demo", "see the bus at work"],
+  ["renn init", "let your CLI sessions join"],
+  ["renn status", "who is there"],
+  ['renn send HANDLE "question" --wait', "ask, and wait for the answer"],
+  ["renn inbox", "what has come for you"],
+  ['renn reply ID "answer" --agree', "answer it"],
+  ["export RENN_HANDLE=web", "be a peer called web in this shell"],
+];
+
+const helpEnd = () => `\n${notes.map((note) => wrapped(note, helpColumns())).join("\n\n")}\n\n${examples("First steps:", firstSteps)}`;
 
 /** Runs a command line and ends the process with its status. */
 export async function cli(args: string[]): Promise<never> {
@@ -53,11 +61,11 @@ export async function cli(args: string[]): Promise<never> {
 }
 
 async function runCli(args: string[]): Promise<number> {
-  const program = newProgram();
+  const program = newProgram(args[0] ?? "");
   try {
     await register(program, args);
     if (!args.length) {
-      await print(program.helpInformation().trimEnd() + helpEnd);
+      await print(`${program.helpInformation().trimEnd()}\n${helpEnd()}`);
       return 0;
     }
     await program.parseAsync(waitWord(args), { from: "user" });
@@ -68,8 +76,11 @@ async function runCli(args: string[]): Promise<number> {
   }
 }
 
-function newProgram(): Command {
-  return new Command("renn")
+function newProgram(name: string): Command {
+  const program = new Command("renn");
+  const known = everyFamily.some((family) => family.names.includes(name));
+  const more = `; more: renn ${known ? `${name} ` : ""}--help`;
+  return program
     .description("A local message bus through which AI coding sessions and you talk in threads.")
     .usage("<command> [options]")
     .option("--json", "answer as JSON")
@@ -78,16 +89,28 @@ function newProgram(): Command {
     .version(version, "-V, --version", "print the version")
     .helpOption("-h, --help", "print help")
     .addHelpCommand(new Command("help").argument("[command]").description("print help for a command").helpGroup("Setup and upkeep:"))
-    .configureHelp({ showGlobalOptions: true, helpWidth: Math.min(terminalWidth(), 100) })
-    .configureOutput({ outputError: (text) => warn(text.replace(/^error: /, "").replace(/\s*\n\s*/g, " ")) })
+    .configureHelp({
+      helpWidth: helpColumns(),
+      minWidthToWrap: 20,
+      styleTitle: bold,
+      visibleGlobalOptions: (command) => (command.parent ? program.options.filter((option) => option.long !== "--version") : []),
+    })
+    .configureOutput({
+      outputError: (text) =>
+        warn(
+          text
+            .replace(/^error: /, "")
+            .trimEnd()
+            .replace(/\s*\n\s*/g, " ") + more,
+        ),
+    })
     .addHelpText("after", helpEnd)
     .exitOverride();
 }
 
 async function register(program: Command, args: string[]): Promise<void> {
   const name = args[0] ?? "";
-  const all = Object.values(families).flat();
-  const wanted = name === "completion" ? undefined : all.find((family) => family.names.includes(name));
+  const wanted = name === "completion" ? undefined : everyFamily.find((family) => family.names.includes(name));
   for (const [heading, list] of Object.entries(families)) {
     program.commandsGroup(heading);
     for (const family of list) if (!wanted || family === wanted) (await family.load())(program);

@@ -7,15 +7,18 @@ import {
   type Cell,
   dim,
   fitColumns,
+  joined,
   peer,
   peerPaint,
   presencePaint,
+  prose,
   state,
   statePaint,
   table,
   terminalWidth,
   verdict,
   verdictPaint,
+  wrapped,
 } from "./style.ts";
 
 const recipientsShown = 5;
@@ -31,7 +34,7 @@ export function route(m: Pick<Summary, "from" | "via" | "to">): string {
 }
 
 /** The line above a message: ids (the thread's only where it is not known already), route, what it answers, age, and the reader's own state of it. */
-export function heading(m: Summary, inThread = false): string {
+export function heading(m: Summary, inThread = false, columns = terminalWidth()): string {
   const place = inThread ? `#${m.seq}` : `thread ${m.threadId} #${m.seq}`;
   const parts = [`${messageId(m.id)} ${dim(place)}`, route(m)];
   if (m.replyTo !== null) parts.push(dim(`re m${m.replyTo}`));
@@ -39,29 +42,31 @@ export function heading(m: Summary, inThread = false): string {
   if (m.mode !== "push" && m.kind === "ask") parts.push(dim(m.mode));
   parts.push(dim(ago(m.at)));
   if (m.state) parts.push(state(m.state));
-  return parts.join(" · ");
+  return joined(parts, columns);
 }
 
 /** A whole message: heading, body, references. */
-export function wholeMessage(m: Summary, inThread = false): string {
-  const lines = [heading(m, inThread), harmless(m.body ?? m.firstLine)];
-  if (m.references.length) lines.push(dim(`refs: ${m.references.map(harmlessLine).join(", ")}`));
+export function wholeMessage(m: Summary, inThread = false, columns = terminalWidth()): string {
+  const lines = [heading(m, inThread, columns), prose(harmless(m.body ?? m.firstLine), columns)];
+  if (m.references.length) lines.push(dim(wrapped(`refs: ${m.references.map(harmlessLine).join(", ")}`, columns)));
   return lines.join("\n");
 }
 
 /** A message in two lines: heading, and its first line indented. */
 export function briefMessage(m: Summary, inThread = false): string {
-  const rest = m.truncated ? ` ${dim(`(${m.length} characters)`)}` : "";
-  return `${heading(m, inThread)}\n  ${fitColumns(harmlessLine(m.firstLine), terminalWidth() - 2)}${rest}`;
+  const rest = m.truncated ? ` (${m.length} characters)` : "";
+  const line = fitColumns(harmlessLine(m.firstLine), terminalWidth() - 2 - rest.length);
+  return `${heading(m, inThread)}\n  ${line}${dim(rest)}`;
 }
 
-const reachWords = { now: "can see it now", "next-turn": "sees it at its next turn", "when-back": "sees it when it is back" } as const;
+/** When a recipient sees a message. A person has no turns, and looks. */
+const reachWords = { now: "at once", "next-turn": "at its next turn or look", "when-back": "when it is back" } as const;
 
 /** A handle as a cell in its colour. */
 export const handleCell = (handle: string): Cell => ({ text: harmlessLine(handle), paint: peerPaint(handle) });
 
 /** Who gets a message, and how soon. */
-export function deliveryTable(rows: DeliveryRow[]): string {
+export function deliveryTable(rows: DeliveryRow[], columns = terminalWidth()): string {
   const cells = rows.map((row): Cell[] => [
     handleCell(row.handle),
     { text: row.state, paint: statePaint[row.state] },
@@ -70,18 +75,19 @@ export function deliveryTable(rows: DeliveryRow[]): string {
       ? reachWords[row.reach]
       : `${row.mode}: ${row.mode === "notify" ? "one line at its next turn" : "only in its inbox"}`,
   ]);
-  return table(["to", "state", "presence", "when"], cells);
+  return table(["to", "state", "presence", "sees it"], cells, columns);
 }
 
 /** Who has answered an ask, and how. */
-export function matrixTable(rows: MatrixRow[]): string {
+export function matrixTable(rows: MatrixRow[], columns = terminalWidth()): string {
   const cells = rows.map((row): Cell[] => [
     handleCell(row.handle),
     { text: row.state, paint: statePaint[row.state] },
-    { text: row.presence, paint: presencePaint[row.presence] },
     row.verdict ? { text: row.verdict, paint: verdictPaint[row.verdict] } : "",
     row.replyMessageId === null ? "" : `m${row.replyMessageId}`,
     row.repliedAt === null ? "" : ago(row.repliedAt),
+    { text: row.presence, paint: presencePaint[row.presence] },
   ]);
-  return table(["peer", "state", "presence", "verdict", "reply", "when"], cells);
+  // Presence last: it is what a narrow terminal can do without.
+  return table(["peer", "state", "verdict", "reply", "when", "presence"], cells, columns);
 }

@@ -1,8 +1,8 @@
-// Where a command's answer goes: text for people or JSON, and how it ends. Exit statuses: 0 done, 1 refused, 2 usage, 3 broker not reachable, 4 timed out.
+// Where a command's answer goes: text for people or JSON, and how it ends. Exit statuses: 0 done, 1 refused, 2 usage, 3 broker not reachable, 4 timed out, 5 sandbox.
 
 import { errorCodes, ProtocolError } from "../../protocol/errors.ts";
 import { harmlessLine } from "../../protocol/text.ts";
-import { dim, onTerminal } from "./style.ts";
+import { dim, joined, onTerminal, terminalWidth, wrapped } from "./style.ts";
 import { isTerminal } from "./terminal.ts";
 
 /** The command line is not what the command takes: exit status 2. */
@@ -38,16 +38,20 @@ export function printJson(value: unknown): Promise<void> {
   return write(`${json}\n`);
 }
 
-/** The likely next command, on a terminal only. */
-export async function hint(text: string): Promise<void> {
-  if (onTerminal) await print(dim(text));
+/** The likely next commands, on a terminal only. */
+export async function hint(...next: string[]): Promise<void> {
+  if (onTerminal) await print(`\n${dim(`Next: ${joined(next, terminalWidth() - "Next: ".length)}`)}`);
 }
 
-/** One line on standard error. */
+/** One line on standard error; a terminal breaks it between words. */
 export function warn(text: string): void {
   const line = `renn: ${harmlessLine(text)}`;
-  console.error(isTerminal(2) && !process.env.NO_COLOR ? `\x1b[31mrenn:\x1b[0m ${harmlessLine(text)}` : line);
+  if (!isTerminal(2)) return console.error(line);
+  const shown = wrapped(line, process.stderr.columns || 80);
+  console.error(process.env.NO_COLOR ? shown : shown.replace("renn:", "\x1b[31mrenn:\x1b[0m"));
 }
+
+const sandboxStatus = 5;
 
 /** Says what went wrong and gives the exit status for it. */
 export function failed(error: unknown): number {
@@ -58,7 +62,7 @@ export function failed(error: unknown): number {
   }
   if (error instanceof ProtocolError) {
     warn(sentence(error));
-    return errorCodes[error.code]?.exit ?? 1;
+    return error.data?.sandbox ? sandboxStatus : (errorCodes[error.code]?.exit ?? 1);
   }
   warn(error instanceof Error ? error.message : String(error));
   return 1;
@@ -66,10 +70,16 @@ export function failed(error: unknown): number {
 
 function sentence(error: ProtocolError): string {
   const more = error.data?.suggestions;
-  const near = more?.length && !error.message.includes(more[0] ?? "") ? `; did you mean ${more.join(", ")}?` : "";
+  const near = !more?.length ? lookAt(error) : error.message.includes(more[0] ?? "") ? "" : `; did you mean ${more.join(", ")}?`;
   const retry = error.data?.retryAfterMs;
   const wait = retry !== undefined && !/\d\s*(s|ms|seconds)\b/.test(error.message) ? `; try again in ${Math.ceil(retry / 1000)} s` : "";
   return `${error.message}${near}${wait}`;
+}
+
+/** Where the names are that would have been right. */
+function lookAt(error: ProtocolError): string {
+  if (error.code === "unknown_handle") return "; who is there: renn status";
+  return error.code === "unknown_group" ? "; which there are: renn group" : "";
 }
 
 /** A body from `-m`, an argument, or standard input where it is `-`. */

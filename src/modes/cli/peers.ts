@@ -1,12 +1,28 @@
 // status, whoami, name, prune, group, mute: who is on the bus.
 import type { Command } from "commander";
 import type { GroupRecord, PeerRecord, Result } from "../../protocol/schemas.ts";
-import { ageWords, harmlessLine } from "../../protocol/text.ts";
+import { harmlessLine } from "../../protocol/text.ts";
 import { version } from "../../version.ts";
 import { handleCell } from "./message.ts";
 import { hint, print, printJson, UsageError } from "./output.ts";
 import { type Common, optionsOf, withBus } from "./run.ts";
-import { ago, bold, type Cell, dim, durationMs, peer, presence, presencePaint, table, terminalWidth, yellow } from "./style.ts";
+import {
+  ago,
+  bold,
+  type Cell,
+  dim,
+  durationMs,
+  facts,
+  left,
+  peer,
+  presence,
+  presencePaint,
+  red,
+  table,
+  terminalWidth,
+  wrapped,
+  yellow,
+} from "./style.ts";
 
 /** Adds `status`, `whoami`, `name`, `mute` and `prune`. */
 export function registerPeers(program: Command): void {
@@ -50,11 +66,12 @@ async function status(options: { live?: boolean } & Common): Promise<void> {
     const peers = [...result.peers].sort((a, b) => order(a) - order(b) || collator.compare(a.handle, b.handle));
     await print(
       table(
-        ["handle", "presence", "unread", "seen", "cli", "folder", "about", "version"],
+        ["handle", "presence", "unread", "asks", "seen", "cli", "folder", "about", "version"],
         peers.map((p) => peerCells(p, me.handle)),
       ),
     );
-    if (peers.every((p) => p.owner)) await hint("\nNobody else is here yet. Next: renn init (lets your CLI sessions join)");
+    if (peers.every((p) => p.owner))
+      await hint("renn init (lets your CLI sessions join)", "RENN_HANDLE=api renn whoami (makes this shell a peer)");
   });
 }
 
@@ -67,6 +84,8 @@ function peerCells(p: PeerRecord, self: string): Cell[] {
     p.handle === self ? { text: `${p.handle} (you)`, paint: bold } : handleCell(p.handle),
     { text: p.presence, paint: presencePaint[p.presence] },
     p.unread ? { text: String(p.unread), paint: yellow } : "",
+    // Whoever has left will hardly answer: that is what the asker must see.
+    p.unanswered ? { text: `${p.unanswered} unanswered`, paint: order(p) === 2 ? red : yellow } : "",
     { text: ago(p.lastSeenAt), paint: dim },
     p.client ?? "",
     shortFolder(p.cwd),
@@ -104,13 +123,10 @@ function whoamiText(who: Result<"whoami">): string {
     ["reached", reachWords[who.reach]],
     ["groups", who.groups.join(", ")],
     ["unread", String(who.unread)],
-    ["muted", who.muted.map((m) => `${m.handle ?? "everybody"} for ${ageWords(m.until - Date.now())}`).join(", ")],
+    ["muted", who.muted.map((m) => `${m.handle ?? "everybody"} for ${left(m.until)}`).join(", ")],
     ["note", who.peek ? "you look from outside this session: reading changes nothing" : ""],
   ];
-  return rows
-    .filter(([, value]) => value)
-    .map(([label, value]) => `${dim(label.padEnd(9))} ${value}`)
-    .join("\n");
+  return facts(rows.filter(([, value]) => value));
 }
 
 async function name(handle: string, options: Common): Promise<void> {
@@ -118,7 +134,7 @@ async function name(handle: string, options: Common): Promise<void> {
     const result = await me.client.call("name", { handle });
     return options.json
       ? printJson(result)
-      : print(`${peer(me.handle)} is now called ${peer(result.handle)}; the old name reaches it for a day`);
+      : print(wrapped(`${peer(me.handle)} is now called ${peer(result.handle)}; the old name reaches it for a day`));
   });
 }
 
@@ -132,7 +148,8 @@ async function mute(first: string | undefined, second: string | undefined, optio
   await withBus(options, async (me) => {
     const result = await me.client.call("mute", { forMs, ...(handle === undefined ? {} : { handle }) });
     if (options.json) return printJson(result);
-    const lines = result.muted.map((m) => `${m.handle ? peer(m.handle) : "everybody"} is muted for ${ageWords(m.until - Date.now())}`);
+    const still = forMs === 0 ? "still " : "";
+    const lines = result.muted.map((m) => `${m.handle ? peer(m.handle) : "everybody"} is ${still}muted for ${left(m.until)}`);
     await print(lines.length ? lines.join("\n") : "nobody is muted");
   });
 }
@@ -141,7 +158,7 @@ async function prune(options: Common): Promise<void> {
   await withBus(options, async (me) => {
     const result = await me.client.call("prune", {});
     if (options.json) return printJson(result);
-    await print(result.removed.length ? `deleted ${result.removed.join(", ")}` : "nothing to delete");
+    await print(result.removed.length ? wrapped(`deleted ${result.removed.join(", ")}`) : "nothing to delete");
   });
 }
 

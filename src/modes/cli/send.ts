@@ -5,7 +5,7 @@ import type { Result } from "../../protocol/schemas.ts";
 import { deliveryTable, messageId } from "./message.ts";
 import { bodyText, hint, idNumber, print, printJson, UsageError } from "./output.ts";
 import { type Common, gather, optionsOf, withBus } from "./run.ts";
-import { dim, peer, yellow } from "./style.ts";
+import { dim, examples, joined, peer, wrapped, yellow } from "./style.ts";
 import { threadNumber, timeoutOption, type Until, untilOption, waitAndShow, waitStatus } from "./wait.ts";
 
 type SendOptions = {
@@ -18,6 +18,18 @@ type SendOptions = {
   timeout?: string;
 };
 type ReplyOptions = { message?: string; agree?: boolean; disagree?: boolean; info?: boolean; ref?: string[]; key?: string };
+
+const sendExamples: [string, string][] = [
+  ['renn send web "Is the API ready?"', "tell one peer"],
+  ['renn send web api "Ship today?" --wait', "ask two, and wait for both"],
+  ['renn send @team "Who is free?" --wait any', "ask a group, one answer is enough"],
+  ['renn send web -t 7 "One more thing"', "go on in thread 7"],
+  ["git diff | renn send web -", "send what a program prints"],
+];
+const replyExamples: [string, string][] = [
+  ['renn reply 42 "Yes, ship it" --agree', "answer with a verdict"],
+  ["renn reply m42 - < answer.md", "answer with a file's text"],
+];
 
 /** Adds `send` and `reply`. */
 export function registerSend(program: Command): void {
@@ -35,6 +47,7 @@ export function registerSend(program: Command): void {
     .option("--key <key>", "idempotency key: the same key and content again is sent only once")
     .option("-w, --wait [until]", "wait until all (default) or any have replied")
     .option("--timeout <time>", "how long --wait waits: 90s, 5m (default 2m)")
+    .addHelpText("after", () => `\n${examples("Examples:", sendExamples)}`)
     .action(async (words: string[], _options, command: Command) => send(words, optionsOf<SendOptions>(command)));
   program
     .command("reply")
@@ -48,6 +61,7 @@ export function registerSend(program: Command): void {
     .option("--info", "verdict: info")
     .option("--ref <text>", "a path, URL or other pointer; may be given several times", gather)
     .option("--key <key>", "idempotency key: the same key and content again is sent only once")
+    .addHelpText("after", () => `\n${examples("Examples:", replyExamples)}`)
     .action(async (id: string, body: string | undefined, _options, command: Command) => reply(id, body, optionsOf<ReplyOptions>(command)));
 }
 
@@ -70,7 +84,7 @@ async function send(words: string[], options: SendOptions & Common): Promise<voi
   if (until) return sendAndWait(options, handle, sent, until, timeoutMs);
   if (options.json) return printJson(sent);
   await showSent(handle, sent);
-  await hint(`Next: renn wait ${sent.threadId} · renn collect ${sent.threadId} · renn why ${sent.messageId}`);
+  await hint(`renn wait ${sent.threadId}`, `renn collect ${sent.threadId}`, `renn why ${sent.messageId}`);
 }
 
 async function sendAndWait(options: Common, handle: string, sent: Result<"send">, until: Until, timeoutMs: number): Promise<void> {
@@ -81,11 +95,11 @@ async function sendAndWait(options: Common, handle: string, sent: Result<"send">
 }
 
 async function showSent(handle: string, sent: Result<"send"> | Result<"reply">): Promise<void> {
-  await print(
-    `${messageId(sent.messageId)} ${dim(`thread ${sent.threadId} #${sent.seq}`)} from ${peer(handle)}${sent.via ? ` via ${peer(sent.via)}` : ""}${sent.repeated ? yellow(" · sent before with this key") : ""}`,
-  );
+  const from = `from ${peer(handle)}${sent.via ? ` via ${peer(sent.via)}` : ""}`;
+  const repeated = sent.repeated ? [yellow("sent before with this key")] : [];
+  await print(joined([`${messageId(sent.messageId)} ${dim(`thread ${sent.threadId} #${sent.seq}`)} ${from}`, ...repeated]));
   await print(deliveryTable(sent.deliveries));
-  if ("skipped" in sent && sent.skipped?.length) await print(yellow(`left out, their inbox is full: ${sent.skipped.join(", ")}`));
+  if ("skipped" in sent && sent.skipped?.length) await print(yellow(wrapped(`left out, their inbox is full: ${sent.skipped.join(", ")}`)));
 }
 
 function modeOption(text: string): DeliveryMode {
@@ -116,6 +130,6 @@ async function reply(id: string, word: string | undefined, options: ReplyOptions
     const sent = await me.client.call("reply", fields);
     if (options.json) return printJson(sent);
     await showSent(me.handle, sent);
-    if (sent.throttled) await print(yellow("stored, and nobody is woken: you two have answered each other very often"));
+    if (sent.throttled) await print(yellow(wrapped("stored, and nobody is woken: you two have answered each other very often")));
   });
 }

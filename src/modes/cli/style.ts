@@ -72,6 +72,11 @@ export const verdictPaint: Record<Verdict, (text: string) => string> = { agree: 
 /** A verdict by word and colour; nothing for none. */
 export const verdict = (word: Verdict | null): string => (word ? verdictPaint[word](word) : "");
 
+/** How much is left until a Unix time in ms, begun minutes and hours counted whole: a time that was just given is said as it was given. */
+export function left(until: number): string {
+  return ageWords(until - Date.now() + 59_999);
+}
+
 /** How long ago a Unix time in ms was: `now`, `3 min ago`. A time in the future (a clock that jumped) is `now`. */
 export function ago(at: number): string {
   const ms = Date.now() - at;
@@ -96,30 +101,73 @@ export function fitColumns(text: string, columns: number): string {
   return `${out}…`;
 }
 
+const columnsMin = 20;
+/** Columns between columns. */
+const gap = 2;
+
+/** Text broken between words at a number of columns. */
+export function wrapped(text: string, columns = terminalWidth()): string {
+  return columns === Number.POSITIVE_INFINITY ? text : Bun.wrapAnsi(text, Math.max(columnsMin, columns), { hard: true });
+}
+
+/** A message's text, broken between words. Lines that begin with a space are most likely code, and stay as they are. */
+export function prose(text: string, columns = terminalWidth()): string {
+  const lines = text.split("\n");
+  return lines.map((line) => (/^\s/.test(line) ? line : wrapped(line, columns))).join("\n");
+}
+
 /** A paragraph behind an indent, broken between words where the terminal ends. */
-export function indented(text: string, indent: number): string {
-  const pad = " ".repeat(indent);
-  const width = terminalWidth() - indent;
-  return pad + (width === Number.POSITIVE_INFINITY ? text : Bun.wrapAnsi(text, Math.max(20, width))).replaceAll("\n", `\n${pad}`);
+export function indented(text: string, indent: number, columns = terminalWidth()): string {
+  return wrapped(text, columns - indent).replace(/^/gm, " ".repeat(indent));
+}
+
+/** The same, but for its first line, before which something stands already. */
+export function hanging(text: string, indent: number, columns = terminalWidth()): string {
+  return indented(text, indent, columns).slice(indent);
+}
+
+/** Columns of help, which is often read through a pager: a pipe gets what fits every terminal. */
+export const helpColumns = (): number => (onTerminal ? Math.min(terminalWidth(), 100) : 80);
+
+/** Commands with what each does, for the end of a help text. Beside each other where that fits. */
+export function examples(title: string, rows: readonly [string, string][]): string {
+  const width = Math.max(...rows.map(([command]) => command.length)) + gap;
+  const beside = rows.every(([, text]) => 2 + width + text.length <= helpColumns());
+  const lines = rows.map(([command, text]) => (beside ? `  ${command.padEnd(width)}${text}` : `  ${command}\n${indented(text, 6)}`));
+  return [bold(title), ...lines].join("\n");
+}
+
+const noBreak = "\u00a0";
+
+/** Parts in a line, with dots between them. Where it is too long it goes on in another, indented line with the next part. */
+export function joined(parts: string[], columns = terminalWidth()): string {
+  const indent = 2;
+  const kept = parts.map((part) => (Bun.stringWidth(part) < columns - 2 * indent ? part.replaceAll(" ", noBreak) : part));
+  return hanging(kept.join(`${noBreak}· `), indent, columns).replaceAll(noBreak, " ");
+}
+
+/** Labels and what each is, one a line. */
+export function facts(rows: [string, string][]): string {
+  const width = Math.max(...rows.map(([label]) => label.length)) + 1;
+  return rows.map(([label, value]) => `${dim(label.padEnd(width))} ${hanging(value, width + 1)}`).join("\n");
 }
 
 /** One cell: its text without colour, and how it is coloured. */
 export type Cell = string | { text: string; paint: (text: string) => string };
 
 const plain = (cell: Cell) => (typeof cell === "string" ? cell : cell.text);
-const gap = 2;
 
 /**
  * Aligned columns under dim headings. Columns with nothing in them are left out. Where the lines would be wider than the terminal,
  * the last columns are cut first: each keeps at least 8, and what still does not fit is left out.
  */
-export function table(headings: string[], rows: Cell[][]): string {
+export function table(headings: string[], rows: Cell[][], columns = terminalWidth()): string {
   const used = headings.map((_, column) => rows.some((row) => plain(row[column] ?? "") !== ""));
   const keep = headings.map((_, column) => column).filter((column) => used[column]);
   const widths = keep.map((column) =>
     Math.max(...[headings[column] ?? "", ...rows.map((row) => plain(row[column] ?? ""))].map((t) => Bun.stringWidth(t))),
   );
-  shrink(widths, terminalWidth());
+  shrink(widths, columns);
   const line = (cells: Cell[]) =>
     keep
       .map((column, i) => aligned(cells[column] ?? "", widths[i] ?? 0))

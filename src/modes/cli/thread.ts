@@ -6,12 +6,22 @@ import type { Acting } from "./identity.ts";
 import { briefMessage, handleCell, heading, wholeMessage } from "./message.ts";
 import { hint, idNumber, print, printJson, UsageError } from "./output.ts";
 import { type Common, optionsOf, withBus } from "./run.ts";
-import { ago, bold, type Cell, dim, table, yellow } from "./style.ts";
+import { ago, bold, type Cell, dim, examples, indented, table, yellow } from "./style.ts";
 import { threadNumber } from "./wait.ts";
 
 type ThreadOptions = { since?: string; full?: boolean; message?: string; follow?: boolean; limit?: string; handle?: string };
 type ExportOptions = { thread?: string; format?: string; since?: string };
 type Exported = Result<"export">["messages"][number];
+
+const threadExamples: [string, string][] = [
+  ["renn thread", "the most recent threads"],
+  ["renn thread 7 --full", "all that was said in one"],
+  ["renn thread 7 --follow", "and what will be said"],
+];
+const exportExamples: [string, string][] = [
+  ["renn export > messages.jsonl", "everything, one message a line"],
+  ["renn export -t 7 --format md", "one thread, to be read"],
+];
 
 /** Adds `thread`, `search` and `export`. */
 export function registerThread(program: Command): void {
@@ -27,6 +37,7 @@ export function registerThread(program: Command): void {
     .option("-f, --follow", "go on with what comes")
     .option("--limit <n>", "without an id: so many threads (default 20)")
     .option("--handle <handle>", "without an id: only threads of this peer")
+    .addHelpText("after", () => `\n${examples("Examples:", threadExamples)}`)
     .action(async (id: string | undefined, _options, command: Command) => thread(id, optionsOf<ThreadOptions>(command)));
   program
     .command("search")
@@ -42,6 +53,7 @@ export function registerThread(program: Command): void {
     .option("-t, --thread <id>", "only this thread")
     .option("--since <id>", "only messages after this one")
     .option("--format <format>", "jsonl (default) or md")
+    .addHelpText("after", () => `\n${examples("Examples:", exportExamples)}`)
     .action(async (_options, command: Command) => exportAll(optionsOf<ExportOptions>(command)));
 }
 
@@ -69,7 +81,7 @@ async function thread(id: string | undefined, options: ThreadOptions & Common): 
     if (!result.messages.length) await print(dim("no messages"));
     const ask = result.messages.findLast((message) => message.kind === "ask");
     if (ask && !options.full)
-      await hint(`\nNext: renn thread ${result.threadId} --full · renn reply ${ask.id} "…" · renn collect ${result.threadId}`);
+      await hint(`renn thread ${result.threadId} --full`, `renn reply ${ask.id} "…"`, `renn collect ${result.threadId}`);
   });
 }
 
@@ -120,7 +132,7 @@ async function recent(options: ThreadOptions & Common): Promise<void> {
     if (options.json) return printJson(result);
     if (!result.threads.length) {
       await print(dim("no threads yet"));
-      return hint('Next: renn send HANDLE "…"');
+      return hint('renn send HANDLE "…"');
     }
     const rows = result.threads.map((t): Cell[] => [
       { text: String(t.threadId), paint: bold },
@@ -131,7 +143,7 @@ async function recent(options: ThreadOptions & Common): Promise<void> {
       harmlessLine(t.firstLine),
     ]);
     await print(table(["thread", "by", "messages", "unread", "last", "first line"], rows));
-    await hint(`\nNext: renn thread ${result.threads[0]?.threadId}`);
+    await hint(`renn thread ${result.threads[0]?.threadId}`);
   });
 }
 
@@ -144,9 +156,9 @@ async function search(words: string[], options: { thread?: string; limit?: strin
   await withBus(options, async (me) => {
     const result = await me.client.call("search", fields);
     if (options.json) return printJson(result);
-    for (const found of result.results) await print(`${heading(found)}\n  ${highlight(harmlessLine(found.snippet))}`);
+    for (const found of result.results) await print(`${heading(found)}\n${indented(highlight(harmlessLine(found.snippet)), 2)}`);
     if (!result.results.length) await print(dim("nothing found"));
-    else await hint(`\nNext: renn read ${result.results[0]?.id}`);
+    else await hint(`renn read ${result.results[0]?.id}`);
   });
 }
 
@@ -169,7 +181,7 @@ async function exportAll(options: ExportOptions & Common): Promise<void> {
 
 function markdown(m: Exported): string {
   const answers = m.replyTo === null ? "" : `, answers m${m.replyTo}${m.verdict ? ` (${m.verdict})` : ""}`;
-  const to = m.deliveries.map((d) => `${d.handle} (${d.state})`).join(", ");
+  const to = m.deliveries.map((d) => `${d.handle} (${d.state})`).join(", ") || "nobody any more";
   const lines = [
     `## m${m.id} · thread ${m.threadId} #${m.seq} · ${m.from}${m.via ? ` via ${m.via}` : ""}${answers}`,
     "",

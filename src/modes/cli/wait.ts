@@ -9,11 +9,17 @@ import { liveMissing } from "./live.ts";
 import { matrixTable, messageId } from "./message.ts";
 import { Exit, hint, idNumber, print, printJson, UsageError } from "./output.ts";
 import { type Common, optionsOf, withBus } from "./run.ts";
-import { durationMs, green, peer, red, verdict, yellow } from "./style.ts";
+import { dim, durationMs, examples, green, joined, peer, prose, red, verdict, wrapped, yellow } from "./style.ts";
 
 export type Until = "all" | "any";
 export type WaitFor = { threadId: number; messageId?: number; until: Until; timeoutMs: number };
 export type WaitResult = Result<"wait">;
+
+const waitExamples: [string, string][] = [
+  ["renn wait 7", "until all have answered, 2 minutes at most"],
+  ["renn wait 7 --any --timeout 10m", "until one has"],
+  ["renn wait 7 --timeout 0", "who has answered so far"],
+];
 
 /** Adds `wait` and `collect`. */
 export function registerWait(program: Command): void {
@@ -25,6 +31,7 @@ export function registerWait(program: Command): void {
     .option("--any", "one reply is enough")
     .option("--message <id>", "another ask of the thread")
     .option("--timeout <time>", "how long: 90s, 5m, 0 looks once (default 2m)")
+    .addHelpText("after", () => `\n${examples("Examples:", waitExamples)}`)
     .action(async (id: string, _options, command: Command) => wait(id, optionsOf(command)));
   program
     .command("collect")
@@ -138,13 +145,14 @@ const noteWords = {
 
 async function showWait(result: WaitResult): Promise<void> {
   for (const reply of result.replies) {
-    const mark = reply.verdict ? ` · ${verdict(reply.verdict)}` : "";
-    await print(`${messageId(reply.id)} #${reply.seq} · ${peer(reply.from)}${mark}\n${harmless(reply.body)}\n`);
+    const head = joined([`${messageId(reply.id)} #${reply.seq}`, peer(reply.from), ...(reply.verdict ? [verdict(reply.verdict)] : [])]);
+    await print(`${head}\n${prose(harmless(reply.body))}\n`);
   }
   await print(matrixTable(result.matrix));
   await print(result.conditionMet ? green("answered") : result.timedOut ? red("timed out") : red("nobody is left who could answer"));
-  for (const note of result.notes) await print(`${yellow(noteWords[note.kind] ?? note.kind)}: ${note.handles.map(peer).join(", ")}`);
-  if (!result.conditionMet) await hint(`Next: renn wait ${result.threadId} · renn why ${result.askMessageId}`);
+  for (const note of result.notes)
+    await print(wrapped(`${yellow(noteWords[note.kind] ?? note.kind)}: ${note.handles.map(peer).join(", ")}`));
+  if (!result.conditionMet) await hint(`renn wait ${result.threadId}`, `renn why ${result.askMessageId}`);
 }
 
 async function collect(id: string, options: { message?: string } & Common): Promise<void> {
@@ -157,9 +165,12 @@ async function collect(id: string, options: { message?: string } & Common): Prom
     if (options.json) return printJson(result);
     const tally = result.verdictTally;
     await print(
-      `${messageId(result.askMessageId)} thread ${result.threadId} · agree ${tally.agree} · disagree ${tally.disagree} · info ${tally.info} · pending ${tally.pending}`,
+      joined([
+        `${messageId(result.askMessageId)} ${dim(`thread ${result.threadId}`)}`,
+        ...Object.entries(tally).map((pair) => pair.join(" ")),
+      ]),
     );
     await print(matrixTable(result.recipients));
-    await hint(tally.pending ? `Next: renn wait ${result.threadId}` : `Next: renn thread ${result.threadId} --full`);
+    await hint(tally.pending ? `renn wait ${result.threadId}` : `renn thread ${result.threadId} --full`);
   });
 }

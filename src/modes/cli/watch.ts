@@ -8,7 +8,7 @@ import { act } from "./identity.ts";
 import { messageId, route } from "./message.ts";
 import { print, printJson, warn } from "./output.ts";
 import { type Common, optionsOf } from "./run.ts";
-import { clock, dim, fitColumns, peer, presence, state, terminalWidth, verdict } from "./style.ts";
+import { clock, dim, fitColumns, hanging, peer, presence, state, terminalWidth, verdict } from "./style.ts";
 import { threadNumber } from "./wait.ts";
 
 type WatchOptions = { thread?: string; handle?: string; notify?: boolean };
@@ -21,6 +21,7 @@ export function registerWatch(program: Command): void {
     .option("-t, --thread <id>", "only this thread")
     .option("--handle <handle>", "only what concerns this peer")
     .option("--notify", "also a desktop notification for each message to you")
+    .description("Shows what happens until you end it with Ctrl-C. What was before is in `renn thread`.")
     .action(async (_options, command: Command) => watch(optionsOf<WatchOptions>(command)));
 }
 
@@ -69,19 +70,30 @@ async function show(event: WatchPayload, options: WatchOptions & Common, self: s
   await (options.json ? printJson(event) : print(line(event)));
 }
 
+const clockColumns = 9;
+const firstLineColumnsMin = 24;
+
 function line(event: WatchPayload): string {
-  if (event.kind === "message") return messageLine(event.message);
-  const time = dim(clock(event.at));
-  if (event.kind === "state")
-    return `${time} ${messageId(event.messageId)} ${dim(`thread ${event.threadId}`)} ${peer(event.handle)} ${state(event.state)}`;
-  if (event.kind === "presence") return `${time} ${peer(event.handle)} is ${presence(event.presence)}`;
-  return `${time} ${peer(event.from)} is now called ${peer(event.handle)}`;
+  const at = event.kind === "message" ? event.message.at : event.at;
+  return `${dim(clock(at))} ${hanging(happened(event), clockColumns)}`;
 }
 
-function messageLine(m: Summary): string {
+function happened(event: WatchPayload): string {
+  if (event.kind === "message") return messageText(event.message);
+  if (event.kind === "state")
+    return `${messageId(event.messageId)} ${dim(`thread ${event.threadId}`)} ${peer(event.handle)} ${state(event.state)}`;
+  if (event.kind === "presence") return `${peer(event.handle)} is ${presence(event.presence)}`;
+  return `${peer(event.from)} is now called ${peer(event.handle)}`;
+}
+
+/** The first line is cut to what is left of the terminal's; where that is hardly anything it stands in the next. */
+function messageText(m: Summary): string {
   const answer = m.replyTo === null ? "" : ` re m${m.replyTo}${m.verdict ? ` ${verdict(m.verdict)}` : ""}`;
-  const head = `${dim(clock(m.at))} ${messageId(m.id)} ${dim(`thread ${m.threadId} #${m.seq}`)}${answer} ${route(m)}: `;
-  return head + fitColumns(harmlessLine(m.firstLine), Math.max(20, terminalWidth() - Bun.stringWidth(head)));
+  const head = `${messageId(m.id)} ${dim(`thread ${m.threadId} #${m.seq}`)}${answer} ${route(m)}:`;
+  const whole = terminalWidth() - clockColumns;
+  const rest = whole - Bun.stringWidth(head) - 1;
+  const fits = rest >= firstLineColumnsMin;
+  return `${head}${fits ? " " : "\n"}${fitColumns(harmlessLine(m.firstLine), fits ? rest : whole)}`;
 }
 
 /** By the desktop's own program; where there is none the line on the terminal has to do. */

@@ -5,7 +5,7 @@ import { harmlessLine } from "../../protocol/text.ts";
 import { messageId } from "./message.ts";
 import { idNumber, print, printJson } from "./output.ts";
 import { type Common, optionsOf, withBus } from "./run.ts";
-import { ago, clock, dim, indented, peer, presence, state } from "./style.ts";
+import { ago, clock, dim, hanging, indented, joined, peer, presence, state, wrapped } from "./style.ts";
 
 /** Adds `why` and `cancel`. */
 export function registerWhy(program: Command): void {
@@ -28,16 +28,21 @@ async function why(id: string, handle: string | undefined, options: Common): Pro
   await withBus(options, async (me) => {
     const result = await me.client.call("why", fields);
     if (options.json) return printJson(result);
-    await print(`${messageId(result.messageId)} ${dim(`thread ${result.threadId}`)} from ${peer(result.from)} · ${dim(ago(result.at))}`);
+    await print(
+      joined([`${messageId(result.messageId)} ${dim(`thread ${result.threadId}`)} from ${peer(result.from)}`, dim(ago(result.at))]),
+    );
     for (const row of result.deliveries) await print(`\n${deliveryText(row)}`);
   });
 }
 
 function deliveryText(row: Result<"why">["deliveries"][number]): string {
   const lines = [
-    `${peer(row.handle)} (${row.client ?? "no CLI"}, ${presence(row.presence)}): ${state(row.state)} ${dim(ago(row.since))}, ${row.mode}`,
+    hanging(
+      `${peer(row.handle)} (${row.client ?? "no CLI"}, ${presence(row.presence)}): ${state(row.state)} ${dim(ago(row.since))}, ${row.mode}`,
+      2,
+    ),
   ];
-  for (const attempt of row.attempts) lines.push(`  ${attemptText(attempt)}`);
+  for (const attempt of row.attempts) lines.push(indented(attemptText(attempt), 2));
   if (!row.attempts.length && row.state === "queued") lines.push(`  ${dim("not handed over yet")}`);
   lines.push(indented(`${dim("at best:")} ${harmlessLine(row.best)}`, 2), indented(`${dim("now:")} ${harmlessLine(row.advice)}`, 2));
   return lines.join("\n");
@@ -67,8 +72,8 @@ async function cancel(id: string, options: Common): Promise<void> {
   await withBus(options, async (me) => {
     const result = await me.client.call("cancel", { messageId: idNumber(id, "the message") });
     if (options.json) return printJson(result);
-    if (result.cancelled.length) await print(`taken back from ${result.cancelled.map(peer).join(", ")}`);
-    if (result.kept.length) await print(`too late for ${result.kept.map(peer).join(", ")}`);
+    if (result.cancelled.length) await print(wrapped(`taken back from ${result.cancelled.map(peer).join(", ")}`));
+    if (result.kept.length) await print(wrapped(`too late for ${result.kept.map(peer).join(", ")}`));
     if (!result.cancelled.length && !result.kept.length) await print("nothing to take back");
   });
 }
