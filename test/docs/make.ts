@@ -10,7 +10,7 @@ const root = join(import.meta.dir, "../..");
 /** The parts by the name that stands in their markers. */
 const parts: Record<string, () => string> = {
   protocol: () => protocolMarkdown().trim(),
-  commands: commandTables,
+  commands: commandTable,
   limits: limitTable,
   statuses: statusTable,
 };
@@ -38,24 +38,40 @@ const table = (headings: string[], rows: string[][]): string =>
     .map((cells) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`)
     .join("\n");
 
-/** The commands as `renn --help` lists them, a table for each of its groups. */
-function commandTables(): string {
-  const help = Bun.spawnSync([process.execPath, join(root, "src/main.ts"), "--help"], { env: { PATH: process.env.PATH, HOME: "/" } });
-  const groups: { title: string; rows: string[][] }[] = [];
-  for (const line of help.stdout.toString().split("\n\n").slice(2).join("\n").split("\n")) {
+/** What help prints after `renn` and these words, a section for each of its headings: its rows of two columns. */
+function helpSections(words: string[]): { title: string; rows: string[][] }[] {
+  const command = [process.execPath, join(root, "src/main.ts"), ...words, "--help"];
+  const help = Bun.spawnSync(command, { env: { PATH: process.env.PATH, HOME: "/" } }).stdout.toString();
+  const sections: { title: string; rows: string[][] }[] = [];
+  for (const line of help.split("\n")) {
     const title = /^([A-Z][^:]*):$/.exec(line)?.[1];
-    if (title) groups.push({ title, rows: [] });
-    const row = /^ {2}(\S.*?) {2,}(\S.*)$/.exec(line);
-    if (row) groups.at(-1)?.rows.push([`\`renn ${(row[1] ?? "").replace(" [options]", "")}\``, row[2] ?? ""]);
+    if (title) sections.push({ title, rows: [] });
+    const rows = sections.at(-1)?.rows;
+    const [, name, meaning] = /^ {2}(\S.*?) {2,}(\S.*)$/.exec(line) ?? [];
+    if (name && meaning) rows?.push([name.replace(" [options]", ""), meaning]);
     // Help wraps long lines; what follows belongs to the row above.
     const more = /^ {8,}(\S.*)$/.exec(line)?.[1];
-    const last = groups.at(-1)?.rows.at(-1);
+    const last = rows?.at(-1);
     if (more && last) last[1] += ` ${more}`;
   }
-  const commands = groups.filter((group) => group.title !== "Options" && group.title !== "First steps" && group.rows.length);
+  return sections;
+}
+
+/** Commands that have commands of their own. */
+const families: readonly string[] = ["group|groups", "broker"];
+
+/** The commands as `renn --help` lists them, under its headings. */
+function commandTable(): string {
+  const rows = (commands: string[][], before = ""): string[][] =>
+    commands.flatMap(([name = "", meaning = ""]) => {
+      if (!families.includes(name)) return [[`\`renn ${before}${name}\``, meaning]];
+      const [word = ""] = name.split("|");
+      return rows(helpSections([word]).find((section) => section.title === "Commands")?.rows ?? [], `${word} `);
+    });
+  const groups = helpSections([]).filter(({ title }) => title !== "Options" && title !== "First steps");
   return table(
     ["Command", "What it does"],
-    commands.flatMap((group) => [[`**${group.title}**`, ""], ...group.rows]),
+    groups.filter((group) => group.rows.length).flatMap((group) => [[`**${group.title}**`, ""], ...rows(group.rows)]),
   );
 }
 
