@@ -13,6 +13,7 @@ export function readToml(text: string): Table {
   }
 }
 
+/** The value at a path; undefined where there is none. Throws BrokenFile. */
 export function tomlValue(text: string, path: readonly string[]): unknown {
   let at: unknown = readToml(text);
   for (const step of path) at = typeof at === "object" && at !== null && Object.hasOwn(at, step) ? (at as Table)[step] : undefined;
