@@ -198,6 +198,7 @@ export function forgetPeer(bus: Bus, peer: Peer): void {
   drop(bus, bus.peers, peer.id);
   drop(bus, bus.byHandle, peer.handle);
   for (const [handle, alias] of bus.aliases) if (alias.peer === peer) drop(bus, bus.aliases, handle);
+  for (const conn of bus.conns) if (conn.via === peer) set(bus, conn, "via", null);
   bus.seen.delete(peer);
   if (bus.present.delete(peer)) undo(bus, () => bus.present.add(peer));
 }

@@ -3,7 +3,7 @@ import { endGraceMs, offlineGraceMs } from "../protocol/constants.ts";
 import { ProtocolError } from "../protocol/errors.ts";
 import type { Fields } from "../protocol/schemas.ts";
 import { type Bus, type Conn, drop, due, type Peer, remove, type Session, set } from "./bus.ts";
-import { takeBack } from "./delivery.ts";
+import { pump, takeBack } from "./delivery.ts";
 import { bind, hostKey, sessionKey } from "./identity.ts";
 import { notify } from "./news.ts";
 import { markUsed } from "./peers.ts";
@@ -45,6 +45,8 @@ export function endByRequest(bus: Bus, conn: Conn, f: Fields<"session">): Peer {
     due(bus, s.endDueAt);
     markEnd(bus, s, 1);
     for (const other of s.peer.conns) if (other.kind === "adapter") set(bus, other, "listening", false);
+    // What came back may have a listener that is no part of the session.
+    pump(bus, s.peer);
   }
   if (!conn.peer) bind(bus, conn, s.peer, null, "hook", false);
   tellPresence(bus, s.peer);
@@ -65,6 +67,7 @@ export function leave(bus: Bus, s: Session): void {
   drop(bus, bus.sessions, sessionKey(s.client, s.cliSessionId));
   takeOffHost(bus, s);
   if (s.peer.session === s) set(bus, s.peer, "session", null);
+  pump(bus, s.peer);
 }
 
 /** Ends a session for good (1 goodbye, 2 host gone): those who wait for its answers are told. */

@@ -2,13 +2,14 @@
 import { offlineGraceMs } from "../protocol/constants.ts";
 import { ProtocolError } from "../protocol/errors.ts";
 import type { Fields } from "../protocol/schemas.ts";
-import { add, type Bus, type Conn, due, type Peer, put, remove, type Session, set } from "./bus.ts";
-import { pump, takeBackAll } from "./delivery.ts";
+import { add, type Bus, type Conn, due, type Peer, put, type Session, set } from "./bus.ts";
+import { pump } from "./delivery.ts";
 import { bind, checkOwn, hostKey, sessionKey } from "./identity.ts";
-import { automaticHandle, endAlias, makePeer, markUsed, renamePeer, titleHandle, touch, updatePeer, whyTaken } from "./peers.ts";
+import { mergePeers } from "./merge.ts";
+import { automaticHandle, makePeer, renamePeer, titleHandle, touch, updatePeer, whyTaken } from "./peers.ts";
+import type { SessionView } from "./ports.ts";
 import { liveSession, tellPresence, viewOf } from "./presence.ts";
 import { sessionWasActive } from "./proof.ts";
-import type { SessionView } from "./ports.ts";
 import { forgetIfBare } from "./prune.ts";
 import { endByRequest, finish, giveBack, leave, takeOffHost } from "./session-ends.ts";
 import type { SessionRow } from "./store/rows.ts";
@@ -218,30 +219,16 @@ export function nameSession(bus: Bus, s: Session, handle: string): void {
   moveToPeer(bus, s, holder);
 }
 
-/** The session becomes another peer, with that one's queue; connections and what was queued for it come along. */
+/** The session becomes another peer, with everything that it was before. */
 function moveToPeer(bus: Bus, s: Session, target: Peer): void {
   const from = s.peer;
   if (target.session) leave(bus, target.session);
   giveBack(bus, s, "ended");
-  for (const conn of from.conns) takeBackAll(bus, conn.handouts, "closed");
-  bus.store.moveQueued(from.id, target.id);
   set(bus, from, "session", null);
   set(bus, s, "peer", target);
   set(bus, target, "session", s);
+  mergePeers(bus, from, target);
   save(bus, s);
-  // What was sent to the one is now the other's: prune must not take it for a peer that never had a message.
-  if (from.used) markUsed(bus, target);
-  for (const peer of [from, target]) {
-    set(bus, peer, "unread", -1);
-    set(bus, peer, "mayHaveQueued", true);
-  }
-  for (const conn of [...from.conns]) {
-    remove(bus, from.conns, conn);
-    add(bus, target.conns, conn);
-    set(bus, conn, "peer", target);
-  }
-  if (forgetIfBare(bus, from)) endAlias(bus, from.handle);
-  tellPresence(bus, from);
   pump(bus, target);
 }
 

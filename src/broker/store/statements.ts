@@ -108,7 +108,6 @@ function deliveries(p: Prepare) {
       "UPDATE deliveries SET state = 0, state_at = ?, pull = max(pull, ?) WHERE message_id = ? AND peer_id = ? AND state = 1 RETURNING *",
     ),
     addHistory: p("UPDATE deliveries SET history = coalesce(history || ',', '') || ? WHERE message_id = ? AND peer_id = ?"),
-    moveQueued: p("UPDATE OR IGNORE deliveries SET peer_id = ? WHERE peer_id = ? AND state <= 2 AND state = 0"),
     deleteDelivery: p("DELETE FROM deliveries WHERE message_id = ? AND peer_id = ?"),
     sentDeliveries: p("SELECT * FROM deliveries WHERE state = 1 ORDER BY message_id"),
     countUnread: p("SELECT count(*) AS n FROM deliveries WHERE peer_id = ? AND state <= 2"),
@@ -163,6 +162,28 @@ function theRest(p: Prepare) {
       "SELECT 1 AS open FROM messages m JOIN deliveries d ON d.message_id = m.id WHERE m.thread_id = ? AND d.state <= 2 LIMIT 1",
     ),
     threadBodies: p("SELECT id, body FROM messages WHERE thread_id = ?"),
+    mergeMessages: [
+      p(`UPDATE messages SET recipients = (SELECT json_group_array(DISTINCT iif(e.value = ?1, ?2, e.value)) FROM json_each(messages.recipients) e)
+         WHERE id IN (SELECT message_id FROM deliveries WHERE peer_id = ?1)`),
+      p("UPDATE messages SET sender_id = ?2 WHERE sender_id = ?1"),
+      p("UPDATE messages SET via = ?2 WHERE via = ?1"),
+      p("UPDATE OR IGNORE deliveries SET peer_id = ?2 WHERE peer_id = ?1"),
+      p("UPDATE OR IGNORE participants SET peer_id = ?2 WHERE peer_id = ?1"),
+      p("UPDATE peers SET used = 1 WHERE id = ?2 AND ?1"),
+    ],
+    mergeRest: [
+      p("UPDATE OR IGNORE group_members SET peer_id = ?2 WHERE peer_id = ?1"),
+      p("UPDATE groups SET created_by = ?2 WHERE created_by = ?1"),
+      p("UPDATE OR IGNORE mutes SET peer_id = ?2 WHERE peer_id = ?1"),
+      p("UPDATE OR IGNORE mutes SET muted_id = ?2 WHERE muted_id = ?1"),
+      p("UPDATE sessions SET peer_id = ?2 WHERE peer_id = ?1"),
+      p("UPDATE aliases SET peer_id = ?2 WHERE peer_id = ?1"),
+    ],
+    deleteMerged: [
+      p("DELETE FROM deliveries WHERE peer_id = ?"),
+      p("DELETE FROM participants WHERE peer_id = ?"),
+      p("DELETE FROM group_members WHERE peer_id = ?"),
+    ],
     deleteThread: [
       p("DELETE FROM deliveries WHERE message_id IN (SELECT id FROM messages WHERE thread_id = ?)"),
       p("DELETE FROM messages WHERE thread_id = ?"),

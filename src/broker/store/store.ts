@@ -83,6 +83,13 @@ export class Store {
     this.sql.deletePeerAliases.run(id);
     this.sql.deletePeerMutes.run(id, id);
   }
+  /** Everything of one peer becomes another's, and the first is gone. What both have of the same message stays the other's. */
+  mergePeers(fromId: number, intoId: number, hasMessages: boolean): void {
+    for (const statement of hasMessages ? [...this.sql.mergeMessages, ...this.sql.mergeRest] : this.sql.mergeRest)
+      statement.run(fromId, intoId);
+    for (const statement of this.sql.deleteMerged) statement.run(fromId);
+    this.deletePeer(fromId);
+  }
   aliases(): { handle: string; peer_id: number; until_at: number }[] {
     return this.sql.aliases.all() as { handle: string; peer_id: number; until_at: number }[];
   }
@@ -252,10 +259,6 @@ export class Store {
   /** Adds a finished attempt, a JSON array, to a delivery's history. */
   addHistory(messageId: number, peerId: number, attemptJson: string): void {
     this.sql.addHistory.run(attemptJson, messageId, peerId);
-  }
-  /** Queued deliveries of one peer become another's, where that one does not have the message already. */
-  moveQueued(fromId: number, toId: number): void {
-    this.sql.moveQueued.run(toId, fromId);
   }
   deleteDelivery(messageId: number, peerId: number): void {
     this.sql.deleteDelivery.run(messageId, peerId);
