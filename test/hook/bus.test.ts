@@ -82,6 +82,47 @@ describe("one session's life", () => {
   });
 });
 
+describe("the waiter beside a Claude Code without peer socket", () => {
+  const paths = newHome();
+  let owner: Client;
+  const start = payloads.claude("SessionStart", { source: "startup" });
+  const waiter = (env: Record<string, string> = {}) =>
+    Bun.spawn([...rennCommand(), "hook", "claude", "wake"], {
+      env: { PATH: process.env.PATH ?? "", RENN_HOME: paths.home, ...env },
+      stdin: Buffer.from(JSON.stringify(start)),
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+
+  beforeAll(async () => {
+    for (let out = "", tries = 0; !out && tries < 20; tries++) ({ out } = await runHook(paths.home, ["claude"], start));
+    owner = await Client.connect({ paths });
+    await owner.call("register", { clientKind: "cli", owner: true });
+  });
+  afterAll(() => {
+    owner?.close();
+    stopBroker(paths);
+  });
+
+  test("wakes the session for mail, says nothing of it, and takes nothing", async () => {
+    const child = waiter();
+    await owner.call("send", { threadId: null, to: ["claude-proj"], body: "secret" });
+    expect(await child.exited).toBe(2);
+    expect([await new Response(child.stdout).text(), await new Response(child.stderr).text()]).toEqual([
+      "",
+      "Messages from other agents wait on renn.\n",
+    ]);
+    const prompt = await runHook(paths.home, ["claude"], payloads.claude("UserPromptSubmit", { prompt: "x" }));
+    expect(shown(prompt.out)).toContain("secret");
+  });
+
+  test("ends by itself where a turn runs, and where there is a socket", async () => {
+    const { peers } = await owner.call("status", {});
+    expect(peers.find((peer) => peer.handle === "claude-proj")?.presence).toBe("busy");
+    expect(await Promise.all([waiter().exited, waiter({ CLAUDE_CODE_MESSAGING_SOCKET: "/x" }).exited])).toEqual([0, 0]);
+  });
+});
+
 test("a prompt without a broker does not wait for the one that it starts", async () => {
   const paths = newHome();
   try {
