@@ -5,6 +5,8 @@ import type { Database } from "bun:sqlite";
 export type Faults = {
   /** This many more writes go well, the one after fails; null = none fails. */
   writesLeft: number | null;
+  /** What `writesLeft` becomes after a failure, one after the other. */
+  next: number[];
   /** The next COMMIT fails, so many times. */
   commits: number;
   /** SQLite rolls the whole transaction back by itself on the failure, as it does when the disk is full. */
@@ -15,7 +17,7 @@ export type Faults = {
 
 /** No fault. */
 export function noFaults(): Faults {
-  return { writesLeft: null, commits: 0, endsTransaction: false, happened: 0 };
+  return { writesLeft: null, next: [], commits: 0, endsTransaction: false, happened: 0 };
 }
 
 const write = /^\s*(INSERT|UPDATE|DELETE|REPLACE)/i;
@@ -24,10 +26,21 @@ function strike(db: Database, faults: Faults, sql: string): void {
   const commit = sql === "COMMIT" && faults.commits > 0;
   if (commit) faults.commits--;
   else if (!write.test(sql) || faults.writesLeft === null || faults.writesLeft-- > 0) return;
-  else faults.writesLeft = null;
+  else faults.writesLeft = faults.next.shift() ?? null;
   faults.happened++;
   if (faults.endsTransaction && db.inTransaction) db.run("ROLLBACK");
   throw new Error(`simulated fault: ${sql.slice(0, 60)}`);
+}
+
+/** Statements by database, so that a broker that comes back to the same one finds them prepared. */
+const prepared = new WeakMap<Database, Map<string, object>>();
+
+function prepare(db: Database, sql: string): object {
+  const known = prepared.get(db) ?? new Map<string, object>();
+  prepared.set(db, known);
+  const statement = known.get(sql) ?? db.prepare(sql);
+  known.set(sql, statement);
+  return statement;
 }
 
 /** The same database, whose prepared statements heed `faults`. */
@@ -47,7 +60,7 @@ export function faulty(db: Database, faults: Faults): Database {
     get(target, name) {
       const value = Reflect.get(target, name, target);
       if (typeof value !== "function") return value;
-      if (name === "prepare") return (sql: string) => wrapStatement(target.prepare(sql), sql);
+      if (name === "prepare") return (sql: string) => wrapStatement(prepare(target, sql), sql);
       return value.bind(target);
     },
   });
