@@ -55,18 +55,40 @@ test("the protocol's tables name every request, field and error code, and mark w
   expect(schema.requests.send?.fields.required).toEqual(["threadId", "to", "body"]);
 });
 
-test("the completion of bash offers commands, subcommands and options", () => {
-  const offers = (words: string[]) => {
+const completion = (shell: string) => Bun.spawnSync([...rennCommand(), "completion", shell]).stdout.toString();
+const offered: [string[], string[]][] = [
+  [["renn", "gro"], ["group"]],
+  [["renn", "group", "cre"], ["create"]],
+  [["renn", "send", "--ti"], ["--timeout"]],
+  [["renn", "completion", "z"], ["zsh"]],
+];
+
+test("the completion of bash offers commands, subcommands, words and options", () => {
+  const script = completion("bash");
+  for (const [words, offers] of offered) {
     const set = `COMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length - 1}; _renn; echo "\${COMPREPLY[@]}"`;
-    const script = Bun.spawnSync([...rennCommand(), "completion", "bash"]).stdout.toString();
-    return Bun.spawnSync(["bash", "-c", `${script}\n${set}`])
-      .stdout.toString()
-      .trim()
-      .split(" ");
-  };
-  expect(offers(["renn", "gro"])).toEqual(["group"]);
-  expect(offers(["renn", "group", "cre"])).toEqual(["create"]);
-  expect(offers(["renn", "send", "--ti"])).toEqual(["--timeout"]);
+    const ran = Bun.spawnSync(["bash", "-c", `${script}\n${set}`]);
+    expect([words, ran.stdout.toString().trim().split(" ")]).toEqual([words, offers]);
+  }
+}, 10_000);
+
+test("zsh gets the same through its bridge", () => {
+  const script = completion("zsh");
+  expect(script).toEndWith(completion("bash"));
+  expect(script).toMatch(/^bashcompinit$/m);
+  if (Bun.which("zsh")) expect(Bun.spawnSync(["zsh", "-n"], { stdin: Buffer.from(script) }).exitCode).toBe(0);
+}, 10_000);
+
+test("the completion of fish offers the same, each with what it does", () => {
+  const script = completion("fish");
+  expect(script).toContain("complete -c renn -n '__fish_use_subcommand' -a group -d 'make, list and change groups'\n");
+  expect(script).toContain("complete -c renn -n '__fish_seen_subcommand_from completion' -a zsh\n");
+  const fish = Bun.which("fish");
+  for (const [words, offers] of fish ? offered : []) {
+    const ran = Bun.spawnSync([fish as string, "--no-config", "-c", `${script}\ncomplete -C '${words.join(" ")}'`]);
+    const found = ran.stdout.toString().trimEnd().split("\n");
+    expect([words, found.map((line) => line.split("\t")[0])]).toEqual([words, offers]);
+  }
 }, 10_000);
 
 test("help stands on standard output and names the exit statuses; every command has one", () => {

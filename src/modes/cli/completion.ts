@@ -1,6 +1,8 @@
 // completion: scripts for bash, zsh and fish, made from the commands as they are registered.
-import type { Command, Option } from "commander";
-import { UsageError, write } from "./output.ts";
+import { Argument, type Command, type Option } from "commander";
+import { write } from "./output.ts";
+
+const scripts: Record<string, (entries: Entry[]) => string> = { bash, zsh, fish };
 
 /** Adds `completion`. */
 export function registerCompletion(program: Command): void {
@@ -10,17 +12,12 @@ export function registerCompletion(program: Command): void {
     .description(
       'Prints a completion script. bash: eval "$(renn completion bash)" in ~/.bashrc; zsh: the same in ~/.zshrc; fish: renn completion fish | source',
     )
-    .argument("<shell>", "bash, zsh or fish")
-    .action(async (shell: string) => {
-      const make = { bash, zsh, fish }[shell as "bash"];
-      if (!make || !["bash", "zsh", "fish"].includes(shell))
-        throw new UsageError(`the shell must be bash, zsh or fish, and is ${JSON.stringify(shell)}`);
-      await write(make(commandsOf(program)));
-    });
+    .addArgument(new Argument("<shell>").choices(Object.keys(scripts)))
+    .action(async (shell: string) => write(scripts[shell]?.(commandsOf(program)) ?? ""));
 }
 
-/** A command by its words (`group create`), with what may follow. */
-type Entry = { words: string; summary: string; commands: string[]; options: { flag: string; text: string }[] };
+/** A command by its words (`group create`), with what may follow: commands, words that an argument may be, options. */
+type Entry = { words: string; summary: string; commands: string[]; choices: string[]; options: { flag: string; text: string }[] };
 
 function commandsOf(program: Command): Entry[] {
   const common = flags(program.options);
@@ -28,6 +25,7 @@ function commandsOf(program: Command): Entry[] {
     words,
     summary: command.summary() || command.description(),
     commands: command.commands.map((child) => child.name()),
+    choices: command.registeredArguments.flatMap((argument) => argument.argChoices ?? []),
     options: [...flags(command.options), ...common],
   });
   const below = (command: Command, words: string): Entry[] => [
@@ -39,7 +37,7 @@ function commandsOf(program: Command): Entry[] {
 
 const flags = (options: readonly Option[]) =>
   options.flatMap((option) => (option.long ? [{ flag: option.long, text: option.description }] : []));
-const candidates = (entry: Entry) => [...entry.commands, ...entry.options.map((option) => option.flag)].join(" ");
+const candidates = (entry: Entry) => [...entry.commands, ...entry.choices, ...entry.options.map((option) => option.flag)].join(" ");
 
 function bash(entries: Entry[]): string {
   const cases = entries.map((entry) => `    "${entry.words}") words="${candidates(entry)}" ;;`).join("\n");
@@ -82,6 +80,7 @@ function fish(entries: Entry[]): string {
       const child = entries.find((one) => one.words === `${entry.words} ${name}`.trim());
       lines.push(`complete -c renn -n ${fishText(condition)} -a ${name} -d ${fishText(child?.summary ?? "")}`);
     }
+    for (const choice of entry.choices) lines.push(`complete -c renn -n ${fishText(condition)} -a ${choice}`);
     const own = entry.words === "" ? entry.options : entry.options.filter((option) => !top?.options.includes(option));
     const where = entry.words === "" ? "" : ` -n ${fishText(condition)}`;
     for (const { flag, text } of own) lines.push(`complete -c renn${where} -l ${flag.slice(2)} -d ${fishText(text)}`);

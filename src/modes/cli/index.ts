@@ -78,8 +78,6 @@ async function runCli(args: string[]): Promise<number> {
 
 function newProgram(name: string): Command {
   const program = new Command("renn");
-  const known = everyFamily.some((family) => family.names.includes(name));
-  const more = `; more: renn ${known ? `${name} ` : ""}--help`;
   return program
     .description("A local message bus through which AI coding sessions and you talk in threads.")
     .usage("<command> [options]")
@@ -95,17 +93,19 @@ function newProgram(name: string): Command {
       styleTitle: bold,
       visibleGlobalOptions: (command) => (command.parent ? program.options.filter((option) => option.long !== "--version") : []),
     })
-    .configureOutput({
-      outputError: (text) =>
-        warn(
-          text
-            .replace(/^error: /, "")
-            .trimEnd()
-            .replace(/\s*\n\s*/g, " ") + more,
-        ),
-    })
+    .configureOutput({ outputError: (text) => warn(usageLine(text, name)) })
     .addHelpText("after", helpEnd)
     .exitOverride();
+}
+
+/** What the command library says of a command line, in one line with what helps. */
+function usageLine(text: string, name: string): string {
+  const line = text.replace(/^error: |\n$/g, "").replace(/\s*\n\s*/g, " ");
+  // What looks like an option is often a body.
+  const maybeBody = line.startsWith("unknown option") && (name === "send" || name === "reply");
+  if (maybeBody) return `${line}; put -- before a body that begins with a hyphen`;
+  const known = everyFamily.some((family) => family.names.includes(name));
+  return `${line}; more: renn ${known ? `${name} ` : ""}--help`;
 }
 
 async function register(program: Command, args: string[]): Promise<void> {
