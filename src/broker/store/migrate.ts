@@ -42,11 +42,13 @@ export function openStore(path: string, now: number): { db: Database; moved: str
 
 function openAndMigrate(path: string): Database {
   // The file is made with its mode, never chmod'ed later.
-  if (path !== ":memory:") closeSync(openSync(path, "a", 0o600));
+  if (path !== ":memory:") {
+    closeSync(openSync(path, "a", 0o600));
+    refuseNewer(path);
+  }
   const db = new Database(path, { create: true, readwrite: true, strict: true });
   try {
-    const version = (db.query("PRAGMA user_version").get() as { user_version: number }).user_version;
-    if (version > schemaVersion) throw new NewerStoreError(path, version);
+    const version = versionOf(db);
     db.run("PRAGMA journal_mode = WAL");
     db.run("PRAGMA synchronous = FULL");
     if (process.platform === "darwin") db.run("PRAGMA fullfsync = 1");
@@ -59,6 +61,22 @@ function openAndMigrate(path: string): Database {
     db.close();
     throw error;
   }
+}
+
+/** Looks at the version through a connection that cannot write: one that can would move the log of a killed broker into the file as it closes. */
+function refuseNewer(path: string): void {
+  const db = new Database(path, { readonly: true });
+  let version: number;
+  try {
+    version = versionOf(db);
+  } finally {
+    db.close();
+  }
+  if (version > schemaVersion) throw new NewerStoreError(path, version);
+}
+
+function versionOf(db: Database): number {
+  return (db.query("PRAGMA user_version").get() as { user_version: number }).user_version;
 }
 
 function migrate(db: Database, version: number): void {
