@@ -160,17 +160,15 @@ export function takeBackAll(bus: Bus, handouts: Iterable<Handout>, outcome: Outc
   return peers;
 }
 
-/** Stages the push event of one message. */
-export function stagePush(
+/** The payload of a push event as JSON. It is the same for all recipients whose sessions have the tools, and for all that have not. */
+export function pushPayload(
   bus: Bus,
-  conn: Conn,
   row: QueuedRow | (import("./store/rows.ts").FullMessageRow & { delivery_mode: number }),
   tools: boolean,
-): void {
+): string {
   const text = textFor(bus, row, tools);
   const footer = text.slice(text.lastIndexOf("\n") + 1);
-  const payload = { message: summaryOf(bus, row, sent), mode: modeWord(row.delivery_mode), footer, text };
-  stageEvent(bus, conn, "push", JSON.stringify(payload));
+  return JSON.stringify({ message: summaryOf(bus, row, sent), mode: modeWord(row.delivery_mode), footer, text });
 }
 
 /**
@@ -191,7 +189,8 @@ function pumpListener(bus: Bus, peer: Peer, conn: Conn, fresh: boolean): void {
   const tools = hasTools(peer);
   for (;;) {
     const rows = bus.store.queued(peer.id, 0, attemptsMax, fresh ? 1 : 0, pumpBatch);
-    for (const row of rows) if (handOver(bus, peer, row.id, row.thread_id, "listener", conn)) stagePush(bus, conn, row, tools);
+    for (const row of rows)
+      if (handOver(bus, peer, row.id, row.thread_id, "listener", conn)) stageEvent(bus, conn, "push", pushPayload(bus, row, tools));
     if (rows.length < pumpBatch) break;
   }
   set(bus, peer, "mayHaveQueued", false);

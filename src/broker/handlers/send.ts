@@ -3,8 +3,8 @@ import { type DeliveryMode, dayMs, verdicts } from "../../protocol/constants.ts"
 import { ProtocolError } from "../../protocol/errors.ts";
 import type { DeliveryRow as DeliveryView, Fields, Result } from "../../protocol/schemas.ts";
 import { codePoints, firstLine } from "../../protocol/text.ts";
-import { type Bus, type Conn, modeNumber, type Peer, set, tellWatchers } from "../bus.ts";
-import { advance, countUnread, pump, rememberHandout, stagePush, unreadOf } from "../delivery.ts";
+import { type Bus, type Conn, modeNumber, type Peer, set, stageEvent, tellWatchers } from "../bus.ts";
+import { advance, countUnread, pump, pushPayload, rememberHandout, unreadOf } from "../delivery.ts";
 import { deliveryView, hasTools, recipientIds, summaryOf } from "../messages.ts";
 import { notify } from "../news.ts";
 import { markUsed } from "../peers.ts";
@@ -239,12 +239,13 @@ function storeMessage(bus: Bus, d: Draft): Stored {
   joinThread(bus, threadId, facts, [d.sender, ...(d.via ? [d.via] : []), ...d.recipients.map((r) => r.peer)]);
   const everybody = [d.sender, ...d.recipients.map((r) => r.peer)];
   tellWatchers(bus, threadId, everybody, () => ({ kind: "message", message: summaryOf(bus, row) }));
-  const deliveries = d.recipients.map((r) => deliver(bus, row, r.peer, r.mode));
+  const pushes = new Map<boolean, string>();
+  const deliveries = d.recipients.map((r) => deliver(bus, row, r.peer, r.mode, pushes));
   return { row, deliveries };
 }
 
-/** One delivery: its channel is chosen here, in the send's own transaction. */
-function deliver(bus: Bus, row: FullMessageRow, peer: Peer, mode: DeliveryMode): DeliveryView {
+/** One delivery: its channel is chosen here, in the send's own transaction. `pushes` keeps the payloads made for others: a group gets one or two. */
+function deliver(bus: Bus, row: FullMessageRow, peer: Peer, mode: DeliveryMode, pushes: Map<boolean, string>): DeliveryView {
   const wait = row.ask_id === null ? null : waitFor(bus, peer, row.thread_id, row.ask_id);
   const conn = wait ? wait.conn : mode === "push" && !peer.mayHaveQueued ? newestListener(peer) : null;
   const state = conn ? sent : queued;
@@ -264,7 +265,12 @@ function deliver(bus: Bus, row: FullMessageRow, peer: Peer, mode: DeliveryMode):
   markUsed(bus, peer);
   countUnread(bus, peer, 1);
   if (conn) rememberHandout(bus, peer, row.id, row.thread_id, wait ? "wait" : "listener", conn).held = wait !== null;
-  if (conn && !wait) stagePush(bus, conn, { ...row, delivery_mode: modeNumber[mode] }, hasTools(peer));
+  if (conn && !wait) {
+    const tools = hasTools(peer);
+    const payload = pushes.get(tools) ?? pushPayload(bus, { ...row, delivery_mode: modeNumber[mode] }, tools);
+    pushes.set(tools, payload);
+    stageEvent(bus, conn, "push", payload);
+  }
   if (!conn && mode === "push") {
     set(bus, peer, "mayHaveQueued", true);
     pump(bus, peer);
