@@ -72,9 +72,10 @@ test("an answer that is no upgrade, and a server that hangs up", async () => {
 });
 
 /** A session in a process that seems to be the app-server at `path`. */
-function session(path: string): SessionView {
-  const host = Bun.spawn(["sh", "-c", "read line", "app-server", "--listen", `unix://${path}`], { stdin: "pipe" });
+async function session(path: string): Promise<SessionView> {
+  const host = Bun.spawn(["sh", "-c", "echo up; read line", "app-server", "--listen", `unix://${path}`], { stdin: "pipe", stdout: "pipe" });
   ends.push(() => host.kill());
+  await host.stdout.getReader().read();
   const hostStart = realSystem.processStart(host.pid) ?? "";
   return { client: "codex", cliSessionId: "t1", hostPid: host.pid, hostStart, transcriptPath: null, cwd: null, native: null };
 }
@@ -83,7 +84,7 @@ test("a push is a turn with a neutral input and the messages as untrusted contex
   const s = server((call) => JSON.stringify({ id: call.id, result: {} }));
   const outcomes: NativeOutcome[] = [];
   const channel = codexServer("1");
-  const view = session(s.path);
+  const view = await session(s.path);
   expect(channel.available(view)).toBe(true);
   channel.push(view, { ids: [42, 43], text: "[murmur m42 …", from: "x" }, (outcome) => outcomes.push(outcome));
   await until(() => s.heard.length === 3);
@@ -109,9 +110,9 @@ test("a thread that the server does not hold, and a server that is gone", async 
   const outcomes: NativeOutcome[] = [];
   const channel = codexServer("1");
   const push = (view: SessionView) => channel.push(view, { ids: [42], text: "x", from: "x" }, (outcome) => outcomes.push(outcome));
-  push(session(s.path));
+  push(await session(s.path));
   await until(() => outcomes.length === 1);
-  push(session(`${s.path}.gone`));
+  push(await session(`${s.path}.gone`));
   expect(outcomes).toEqual([
     { kind: "failed", reason: "turn/start: thread not found" },
     { kind: "failed", reason: "no app-server of Codex holds this session" },

@@ -51,7 +51,7 @@ describe("one session's life", () => {
   test("a message is shown once, at the next prompt, and counts at the event after it", async () => {
     const id = await send("hello");
     const first = await run("zcode", payloads.zcode("UserPromptSubmit", { prompt: "x" }));
-    expect(shown(first.out)).toStartWith(`[murmur m${id} thread `);
+    expect(shown(first.out)).toContain(`[murmur m${id} thread `);
     expect(await stateOf(id)).toBe("sent");
     expect((await run("zcode", payloads.zcode("PostToolUse"))).out).toBe("");
     expect(await stateOf(id)).toBe("delivered");
@@ -105,6 +105,7 @@ describe("the waiter beside a Claude Code without peer socket", () => {
   });
 
   test("wakes the session for mail, says nothing of it, and takes nothing", async () => {
+    await runHook(paths.home, ["claude"], payloads.claude("Stop"));
     const child = waiter();
     await owner.call("send", { threadId: null, to: ["claude-proj"], body: "secret" });
     expect(await child.exited).toBe(2);
@@ -117,8 +118,7 @@ describe("the waiter beside a Claude Code without peer socket", () => {
   });
 
   test("ends by itself where a turn runs, and where there is a socket", async () => {
-    const { peers } = await owner.call("status", {});
-    expect(peers.find((peer) => peer.handle === "claude-proj")?.presence).toBe("busy");
+    await runHook(paths.home, ["claude"], payloads.claude("UserPromptSubmit", { prompt: "x" }));
     expect(await Promise.all([waiter().exited, waiter({ CLAUDE_CODE_MESSAGING_SOCKET: "/x" }).exited])).toEqual([0, 0]);
   });
 });
