@@ -96,7 +96,7 @@ class Conversation {
   /** The model has answered: what was in its request has reached it. */
   answered(message) {
     if (message.role !== "assistant" || message.stopReason === "error" || message.stopReason === "aborted") return;
-    for (const id of this.inRequest) if (this.mail.shown.has(id)) this.mail.shown.set(id, "answered");
+    for (const id of this.inRequest) this.mail.stands(id, "answered");
     this.inRequest.clear();
     const ids = this.mail.proven((place) => place === "answered");
     if (ids.length) this.link.send("delivered", { ids });

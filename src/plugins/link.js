@@ -10,6 +10,8 @@ export const rennHome = bus.home || process.env.RENN_HOME || `${os.homedir()}/.r
 
 const callMs = 300;
 const retryMsMax = 30_000;
+/** A little less than the bus waits for a confirmation. */
+const lostMs = 100_000;
 const lineCharactersMax = 8 * 1_048_576;
 
 /** This process as the bus names hosts: its pid and when it started. */
@@ -174,7 +176,9 @@ export class Mail {
     if (event !== "push" || typeof payload?.text !== "string") return { wake: false, again: [] };
     const id = payload.message.id;
     if (this.confirmed.has(id)) return { wake: false, again: [id] };
-    if (this.shown.has(id)) return { wake: false, again: [] };
+    // What came again because the connection was new is not shown twice; what the bus gave up for lost is.
+    if (Date.now() - (this.shown.get(id)?.at ?? 0) < lostMs) return { wake: false, again: [] };
+    this.shown.delete(id);
     this.waiting.set(id, payload.text);
     return { wake: payload.mode !== "notify" && payload.mode !== "silent", again: [] };
   }
@@ -198,7 +202,7 @@ export class Mail {
   takeAll(place) {
     const parts = [this.intro, ...this.waiting.values(), this.lines.join("\n")].filter(Boolean);
     const ids = [...this.waiting.keys()];
-    for (const id of ids) this.shown.set(id, place);
+    for (const id of ids) this.shown.set(id, { place, at: Date.now() });
     this.waiting.clear();
     this.lines = [];
     this.intro = undefined;
@@ -208,13 +212,19 @@ export class Mail {
   /** Ids whose place the model is now proven to have been given. */
   proven(isProven) {
     const ids = [];
-    for (const [id, place] of this.shown) if (isProven(place)) ids.push(id);
+    for (const [id, { place }] of this.shown) if (isProven(place)) ids.push(id);
     for (const id of ids) {
       this.shown.delete(id);
       this.confirmed.add(id);
     }
     while (this.confirmed.size > 1000) this.confirmed.delete(this.confirmed.values().next().value);
     return ids;
+  }
+
+  /** What was shown is now known to stand at a place. */
+  stands(id, place) {
+    const shown = this.shown.get(id);
+    if (shown) shown.place = place;
   }
 
   /** They were not taken after all: the bus gives them out again. */

@@ -80,7 +80,7 @@ class Session {
     const ids = this.pushedTexts.get(text);
     if (ids) {
       this.pushedTexts.delete(text);
-      for (const messageId of ids) this.mail.shown.set(messageId, id);
+      for (const messageId of ids) this.mail.stands(messageId, id);
       return;
     }
     this.busy = true;

@@ -1,5 +1,5 @@
 // The plugins as init writes them, loaded into a stand-in for the program that they run in.
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, setSystemTime, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { pluginText } from "../../src/clis/plugins.ts";
 import { emptyHome, fakeBroker, type Line } from "../fake-broker.ts";
@@ -112,6 +112,21 @@ describe("opencode", () => {
     await until(() => o.delivered().length === 2);
     expect(o.delivered()).toEqual([[42, 43], [42]]);
     expect(o.prompts.length).toBe(1);
+  });
+
+  test("what comes again is not shown twice, until the bus has given it up for lost", async () => {
+    const o = await opencode();
+    await o.prompt("s1", "msg_1", "hi");
+    o.push(42);
+    await until(() => o.prompts.length === 1);
+    o.push(42);
+    o.push(43);
+    await until(() => o.prompts.length === 2);
+    expect(o.prompts[1]?.body.parts[0]?.text).toBe(text(43));
+    setSystemTime(Date.now() + 120_000);
+    o.push(42);
+    await until(() => o.prompts.length === 3).finally(() => setSystemTime());
+    expect(o.prompts[2]?.body.parts[0]?.text).toBe(text(42));
   });
 
   test("between tool calls", async () => {

@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { type HomePaths, homePaths } from "../../home.ts";
 import { lineDiff } from "./init/diff.ts";
 import { type Check, inspectCli } from "./init/doctor.ts";
+import { realFile } from "./init/files.ts";
 import { type Chosen, chosenClis, homeVariable, isInstalled, placeOf, placeProgram, type SetupCli, setupClis } from "./init/place.ts";
 import { contextOf, editsByFile, type InstalledFile, type Plan, planInstall, planRemoval } from "./init/plan.ts";
 import { isHome, purge } from "./init/purge.ts";
@@ -98,7 +99,8 @@ async function settle(paths: HomePaths, plan: Plan, records: readonly InstalledF
 async function show(plan: Plan): Promise<void> {
   for (const file of plan.files.filter(changes)) {
     const word = file.after === null ? "remove" : file.before === null ? "create" : "change";
-    await print(bold(`${word} ${file.file}`));
+    const real = realFile(file.file);
+    await print(bold(`${word} ${file.file}${real === file.file ? "" : `, which is ${real}`}`));
     const long = file.before === null && file.record?.edits.some((edit) => edit.kind === "plugin");
     if (long || file.after === null) continue;
     for (const line of lineDiff(file.before ?? "", file.after)) await print(paintDiff(line));
