@@ -2,6 +2,7 @@
 
 import { Client } from "../../../client.ts";
 import type { HomePaths } from "../../../home.ts";
+import { dayMs } from "../../../protocol/constants.ts";
 import { ageWords, visible } from "../../../protocol/text.ts";
 import { isThere } from "./edit.ts";
 import { readText } from "./files.ts";
@@ -17,7 +18,8 @@ export async function inspectCli(cli: SetupCli, paths: HomePaths): Promise<Check
   const missing = missingFiles(cli, paths);
   const [version, heard] = await Promise.all([programVersion(cli.setup.binary), lastHeard(cli, paths)]);
   const state = missing.length ? `not (wholly) joined: ${missing.join(", ")}` : "joined";
-  const detail = `${version}; ${state}; ${heard}; messages come ${cli.facts.best}`;
+  const parts = [version, state, heard, ...failedHooks(cli, paths), `messages come ${cli.facts.best}`];
+  const detail = parts.join("; ");
   return { name: cli.client, ok: missing.length === 0, detail, ...(missing.length > 0 && { fix: `renn init --client ${cli.client}` }) };
 }
 
@@ -33,6 +35,15 @@ function missingFiles(cli: SetupCli, paths: HomePaths): string[] {
       return [`${file} (${error instanceof Error ? error.message : error})`];
     }
   });
+}
+
+/** What hook.log has of the last day. */
+function failedHooks(cli: SetupCli, paths: HomePaths): string[] {
+  const lines = (readText(paths.hookLog) ?? "").split("\n");
+  const since = new Date(Date.now() - dayMs).toISOString();
+  const failed = lines.filter((line) => line > since && line.split(" ")[1] === cli.client);
+  const last = failed.at(-1)?.split(" ").slice(2).join(" ");
+  return last === undefined ? [] : [`${failed.length} hooks failed within a day, the last: ${visible(last)}`];
 }
 
 async function programVersion(binary: string): Promise<string> {
