@@ -43,7 +43,7 @@ function failedHooks(cli: SetupCli, paths: HomePaths): string[] {
   const since = new Date(Date.now() - dayMs).toISOString();
   const failed = lines.filter((line) => line > since && line.split(" ")[1] === cli.client);
   const last = failed.at(-1)?.split(" ").slice(2).join(" ");
-  return last === undefined ? [] : [`${failed.length} hooks failed within a day, the last: ${visible(last)}`];
+  return last === undefined ? [] : [`hooks that failed within a day: ${failed.length}, the last: ${visible(last)}`];
 }
 
 async function programVersion(binary: string): Promise<string> {
