@@ -93,6 +93,8 @@ export type Conn = {
   /** A wait that holds back later lines. */
   wait: Wait | null;
   handouts: Set<Handout>;
+  /** A queue is being written to it in parts. */
+  filling: boolean;
   halfClosed: boolean;
   closing: boolean;
   /** It read too slowly: its end is on the way. */
@@ -206,9 +208,9 @@ export type Bus = BusOptions & {
   /** Messages known to be the newest; ids are given by the broker. */
   nextMessageId: number;
   nextThreadId: number;
-  /** What a native channel says of a push, later and outside of a turn. */
   /** Runs a step in a turn of its own, soon. */
   later(step: () => void): void;
+  /** What a native channel says of a push, later and outside of a turn. */
   nativeReport(session: Session, ids: readonly MessageId[], outcome: NativeOutcome): void;
 };
 
@@ -291,12 +293,6 @@ export function tellWatchers(bus: Bus, threadId: ThreadId | null, peers: readonl
     json ??= JSON.stringify(payload());
     stageEvent(bus, conn, "watch", json);
   }
-}
-
-/** What is known of a peer's CLI. */
-export function portOf(bus: Bus, peer: Peer): CliPort {
-  const client = peer.session?.client ?? peer.client ?? "other";
-  return (bus.port.get(client) ?? bus.port.get("other")) as CliPort;
 }
 
 export const modeNumber: Record<DeliveryMode, number> = { push: 0, notify: 1, silent: 2 };

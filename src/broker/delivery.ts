@@ -14,7 +14,6 @@ import {
   due,
   type Handout,
   type Peer,
-  portOf,
   type Session,
   set,
   stageEvent,
@@ -23,7 +22,7 @@ import {
 } from "./bus.ts";
 import { hasTools, modeWord, stateWord, summaryOf, textFor } from "./messages.ts";
 import { notify } from "./news.ts";
-import { nativeFor, newestListener, viewOf } from "./presence.ts";
+import { nativeFor, newestListener, portOf, viewOf } from "./presence.ts";
 import type { DeliveryRow, QueuedRow } from "./store/rows.ts";
 import { startTail } from "./tails.ts";
 
@@ -185,15 +184,37 @@ export function pump(bus: Bus, peer: Peer, fresh = false): void {
 
 const pumpBatch = 64;
 
+/** A queue goes to a listener in parts of this size, each when the one before has left: a long one must not look like a reader that does not read. */
+const pumpBytesMax = 2 * 1_048_576;
+
 function pumpListener(bus: Bus, peer: Peer, conn: Conn, fresh: boolean): void {
+  if (conn.filling) return;
   const tools = hasTools(peer);
+  let bytes = 0;
   for (;;) {
     const rows = bus.store.queued(peer.id, 0, attemptsMax, fresh ? 1 : 0, pumpBatch);
-    for (const row of rows)
-      if (handOver(bus, peer, row.id, row.thread_id, "listener", conn)) stageEvent(bus, conn, "push", pushPayload(bus, row, tools));
+    for (const row of rows) {
+      if (bytes > pumpBytesMax) return fillLater(bus, peer, conn, fresh);
+      if (!handOver(bus, peer, row.id, row.thread_id, "listener", conn)) continue;
+      const payload = pushPayload(bus, row, tools);
+      bytes += payload.length;
+      stageEvent(bus, conn, "push", payload);
+    }
     if (rows.length < pumpBatch) break;
   }
   set(bus, peer, "mayHaveQueued", false);
+}
+
+/** The rest follows when what is staged has left the process. */
+function fillLater(bus: Bus, peer: Peer, conn: Conn, fresh: boolean): void {
+  const last = bus.out.at(-1);
+  if (!last) return;
+  set(bus, conn, "filling", true);
+  last.taken = () =>
+    bus.later(() => {
+      conn.filling = false;
+      pump(bus, conn.peer ?? peer, fresh);
+    });
 }
 
 /** At most one wake is outstanding a session; what comes meanwhile joins the next hook or the next wake. */

@@ -63,6 +63,7 @@ export function newConn(id: number, sink: Sink, now: number): Conn {
     lines: [],
     wait: null,
     handouts: new Set(),
+    filling: false,
     halfClosed: false,
     closing: false,
     dropped: false,

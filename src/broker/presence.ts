@@ -1,7 +1,7 @@
 // Whether a peer is there, and how soon it can see a message (semantics §4, §5).
 import { busyStaleMs, type Presence, type Reach } from "../protocol/constants.ts";
-import { add, type Bus, type Conn, type Peer, portOf, remove, type Session, set, tellWatchers } from "./bus.ts";
-import type { SessionView } from "./ports.ts";
+import { add, type Bus, type Conn, type Peer, remove, type Session, set, tellWatchers } from "./bus.ts";
+import type { CliPort, SessionView } from "./ports.ts";
 
 /** A peer's presence now. */
 export function presenceOf(bus: Bus, peer: Peer): Presence {
@@ -44,6 +44,12 @@ export function newestListener(peer: Peer): Conn | null {
   let newest: Conn | null = null;
   for (const conn of peer.conns) if (conn.listening && (!newest || conn.listenOrder > newest.listenOrder)) newest = conn;
   return newest;
+}
+
+/** What is known of a peer's CLI. */
+export function portOf(bus: Bus, peer: Peer): CliPort {
+  const client = peer.session?.client ?? peer.client ?? "other";
+  return (bus.port.get(client) ?? bus.port.get("other")) as CliPort;
 }
 
 /** The session whose own channel can take a message now, or null. */

@@ -168,9 +168,14 @@ export function deliveryText(m: TextMessage, style: TextStyle): string {
   const shown = cut(m.body, style.bodyCharactersMax);
   const lines = [tagLine(m, style.now), harmless(shown)];
   if (shown.length < m.body.length) lines.push(cutMark(m, style.tools));
-  if (m.references.length) lines.push(`refs: ${cut(m.references.map(harmlessLine).join(", "), referencesCharactersMax)}`);
+  if (m.references.length) lines.push(`refs: ${referencesLine(m.references)}`);
   lines.push(replyFooter(m, style.tools));
   return lines.join("\n");
+}
+
+/** Cut before they are made harmless, since that costs by the character, and after, since it may make them longer. */
+function referencesLine(references: readonly string[]): string {
+  return cut(harmlessLine(cut(references.join(", "), referencesCharactersMax)), referencesCharactersMax);
 }
 
 function cutMark(m: TextMessage, tools: boolean): string {

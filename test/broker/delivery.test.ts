@@ -266,6 +266,28 @@ describe("a reader that is slow", () => {
     expect(world.register("bob", { listen: true }).pushed()).toHaveLength(19);
   });
 
+  test("a long queue is given in parts, each when the one before has left, and in order", () => {
+    const world = new World();
+    const ann = world.register("ann");
+    world.register("bob").close();
+    const references = Array(20).fill("\u0001".repeat(400));
+    const ids: number[] = [];
+    for (let n = 0; n < 70; n++) {
+      world.advance(4000);
+      ids.push(ann.call("send", { threadId: null, to: "bob", body: `${n}`, references }).messageId);
+    }
+    const bob = world.connect("bob");
+    bob.slow = true;
+    bob.request("register", { handle: "bob", clientKind: "mcp", listen: true });
+    expect(bob.conn.sink.pending()).toBeLessThan(3 * 1_048_576);
+    const first = bob.events("push").length;
+    expect(ann.call("send", { threadId: null, to: "bob", body: "late" }).deliveries[0]?.state).toBe("queued");
+    expect(bob.events("push")).toEqual([]);
+    bob.drain();
+    expect([...ids.slice(0, first), ...bob.pushed()]).toEqual([...ids, 71]);
+    expect(bob.ended).toBe(false);
+  });
+
   test("past four MiB of answers is not read from until they have left", () => {
     const { ann, bob } = pair({});
     ann.call("send", { threadId: null, to: "bob", body: "x".repeat(1_000_000) });

@@ -156,7 +156,13 @@ describe("the window", () => {
 describe("an end", () => {
   for (const [name, end] of [
     ["session-end", (w: ReturnType<typeof hooked>) => w.worker.call("session", { ...w.worker.fields, event: "session-end" })],
-    ["host death", (w: ReturnType<typeof hooked>) => (w.world.system.kill(w.worker.fields.host.hostPid), w.world.advance(6000))],
+    [
+      "host death",
+      (w: ReturnType<typeof hooked>) => {
+        w.world.system.kill(w.worker.fields.host.hostPid);
+        w.world.advance(6000);
+      },
+    ],
     ["resume", (w: ReturnType<typeof hooked>) => w.worker.call("session", { ...w.worker.fields, source: "resume" })],
     [
       "clear",

@@ -2,12 +2,12 @@
 import { answerBytesMax, attemptsMax, type ClientName } from "../../protocol/constants.ts";
 import { ProtocolError } from "../../protocol/errors.ts";
 import type { Attempt, Fields, PeerRecord, Result } from "../../protocol/schemas.ts";
-import { type Bus, type Conn, type Peer, portOf, set } from "../bus.ts";
+import { type Bus, type Conn, type Peer, set } from "../bus.ts";
 import { unreadOf } from "../delivery.ts";
 import { peeks } from "../identity.ts";
 import { handleOf, modeWord, ownState, stateWord, summaryOf } from "../messages.ts";
 import { needPeer } from "../peers.ts";
-import { isHere, presenceOf, reachOf } from "../presence.ts";
+import { isHere, portOf, presenceOf, reachOf } from "../presence.ts";
 import type { DeliveryRow, MessageRow } from "../store/rows.ts";
 import { threadFacts } from "../threads.ts";
 
@@ -58,8 +58,8 @@ const searchStepsMax = 10;
 /** The request `search`. What was sent a moment ago is found too: the index is filled first. */
 export function search(bus: Bus, _conn: Conn, caller: Peer, f: Fields<"search">): Result<"search"> {
   const incomplete = !searchIsFilled(bus);
-  // Each word as a quoted string: nothing of the text is taken as query syntax.
-  const words = f.text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
+  // Each word as a quoted string: nothing of the text is taken as query syntax. Control characters part words, since a NUL would end the query in a string.
+  const words = f.text.split(/[\s\p{Cc}]+/u).filter((word) => /[\p{L}\p{N}]/u.test(word));
   if (!words.length) throw new ProtocolError("bad_request", "text: needs at least one word of letters or digits");
   const match = words.map((word) => `"${word.replaceAll('"', '""')}"`).join(" ");
   const rows = bus.store.search(match, f.threadId ?? null, f.limit ?? 20);
