@@ -85,7 +85,7 @@ export class BusLink {
       });
     } catch {
       this.ready = Promise.resolve(null);
-      startBroker();
+      if (event !== "stop") startBroker();
       this.again();
     }
   }
@@ -95,7 +95,6 @@ export class BusLink {
     this.socket = undefined;
     for (const done of this.calls.values()) done(null);
     this.calls.clear();
-    startBroker();
     this.again();
   }
 
@@ -133,9 +132,13 @@ export class BusLink {
     });
   }
 
-  /** Reports what the session does. */
-  report(event, more) {
-    return this.call("session", { ...this.hello(), ...more, event });
+  /** Reports what the session does. A broker that somebody stopped is started again by the next prompt, not before. */
+  report(event) {
+    if (!this.socket && event === "prompt") {
+      startBroker();
+      this.retryMs = 500;
+    }
+    return this.call("session", { ...this.hello(), event });
   }
 
   take(text) {
