@@ -100,8 +100,9 @@ export class BusLink {
 
   again() {
     if (this.closed) return;
-    const timer = setTimeout(() => this.connect(this.hello().busy ? "prompt" : "stop"), this.retryMs);
-    timer.unref?.();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.connect(this.hello().busy ? "prompt" : "stop"), this.retryMs);
+    this.timer.unref?.();
     this.retryMs = Math.min(retryMsMax, this.retryMs * 2);
   }
 
@@ -137,6 +138,7 @@ export class BusLink {
     if (!this.socket && event === "prompt") {
       startBroker();
       this.retryMs = 500;
+      this.again();
     }
     return this.call("session", { ...this.hello(), event });
   }
