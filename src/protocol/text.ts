@@ -16,7 +16,7 @@ const forgeable = [
   "<task-notification",
   "</task-notification",
 ];
-const forgeableAscii = /([[<])(?=murmur|reply:|\/?(?:system-reminder|hook_context|hook_prompt|cross-session-message|task-notification))/gi;
+const forgeableAscii = /\[(?=murmur|reply:)|<(?=\/?(?:system-reminder|hook_context|hook_prompt|cross-session-message|task-notification))/gi;
 const plainAscii = /^[\t\n -~]*$/;
 const invisible = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Mn}\p{Me}]/u;
 /** Control characters but tab and newline, bidi controls, line and paragraph separators, tag and interlinear characters. */
@@ -30,7 +30,7 @@ export function visible(text: string): string {
 
 /** Text of another peer, fit for a session's context or a terminal: forged tags are broken (`[ murmur`), controls shown. */
 export function harmless(text: string): string {
-  if (plainAscii.test(text)) return text.replace(forgeableAscii, "$1 ");
+  if (plainAscii.test(text)) return text.replace(forgeableAscii, "$& ");
   return visible(breakForged(text));
 }
 
