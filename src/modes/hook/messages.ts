@@ -15,13 +15,7 @@ const reported: Readonly<Record<HookEvent, SessionEvent>> = {
 };
 
 /** The lines after auth: what the session did and, unless it ended, what waits for it. Ids go on from 2. */
-export function requestLines(
-  client: ClientName,
-  input: HookInput,
-  host: Ancestor,
-  headless: boolean | undefined,
-  tools: boolean,
-): string[] {
+export function requestLines(client: ClientName, input: HookInput, host: Ancestor, headless: boolean | undefined, tools = false): string[] {
   const { event, sessionId, continuing, seen, ...rest } = input;
   const session = requestLine(2, "session", {
     ...rest,
