@@ -1,5 +1,5 @@
 // Where the broker listens and whether it is safe to send the token there (semantics §1).
-import { lstatSync, readlinkSync, type Stats, statSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readlinkSync, type Stats, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { HomePaths } from "../home.ts";
 import { ProtocolError } from "../protocol/errors.ts";
@@ -35,13 +35,16 @@ function statOrNull(path: string, follow: boolean): Stats | null {
 
 const quoted = (path: string) => `'${path.replaceAll("'", "'\\''")}'`;
 
-function checkPrivateFolder(path: string, stats: Stats): void {
+/** Only a folder that is renn's own is worth a chmod: of any other one, /etc say, that would be bad advice. */
+function checkPrivateFolder(path: string, stats: Stats, isOwn = () => true): void {
   const uid = process.getuid?.();
   if (!stats.isDirectory()) throw new ProtocolError("broker_down", `${path} is no folder`);
   if (stats.uid !== uid)
     throw new ProtocolError("broker_down", `${path} belongs to another user (uid ${stats.uid}): set RENN_HOME to a folder of your own`);
-  if ((stats.mode & 0o077) !== 0)
-    throw new ProtocolError("broker_down", `${path} is open to other users; mend it with: chmod 700 ${quoted(path)}`);
+  if ((stats.mode & 0o077) === 0) return;
+  if (!isOwn())
+    throw new ProtocolError("broker_down", `${path} is open to other users, and no home of renn: set RENN_HOME to a new folder`);
+  throw new ProtocolError("broker_down", `${path} is open to other users; mend it with: chmod 700 ${quoted(path)}`);
 }
 
 /**
@@ -51,7 +54,7 @@ function checkPrivateFolder(path: string, stats: Stats): void {
 export function socketPath(paths: HomePaths): string | null {
   const home = statOrNull(paths.home, true);
   if (!home) return null;
-  checkPrivateFolder(paths.home, home);
+  checkPrivateFolder(paths.home, home, () => existsSync(paths.token) || !readdirSync(paths.home).length);
   const link = statOrNull(paths.socket, false);
   if (!link) return null;
   const path = link.isSymbolicLink() ? resolve(paths.home, readlinkSync(paths.socket)) : paths.socket;

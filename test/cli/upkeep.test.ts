@@ -1,6 +1,6 @@
 // Starting, stopping and looking after the broker and its home, by commands; and how commands end.
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { chmodSync, existsSync, lstatSync, readFileSync, statSync, unlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import type { Result } from "../../src/protocol/schemas.ts";
 import { rennCommand } from "../binary.ts";
 import { cliWorld, type World } from "./world.ts";
@@ -128,12 +128,33 @@ test("exit statuses: 1 refused, 2 usage, 3 no broker; one line on standard error
   chmodSync(world.home.home, 0o700);
 }, 30_000);
 
+test("a folder that is no home of renn is not to be closed by whoever follows the advice", async () => {
+  const folder = `${world.home.home}/somebody's`;
+  mkdirSync(folder);
+  chmodSync(folder, 0o755);
+  expect((await world.renn(["status"], { env: { RENN_HOME: folder } })).stderr).toContain(`chmod 700 '${world.home.home}/somebody'\\''s'`);
+  writeFileSync(`${folder}/passwd`, "");
+  const ran = await world.renn(["status"], { env: { RENN_HOME: folder } });
+  expect([ran.status, ran.stderr.includes("chmod"), ran.stderr.includes("no home of renn")]).toEqual([3, false, true]);
+}, 20_000);
+
 test("in a sandbox no broker is started, and the tools are named", async () => {
   const ran = await world.renn(["send", "a1", "hello"], { env: { CODEX_SANDBOX_NETWORK_DISABLED: "1" } });
   expect(ran.status).toBe(5);
   expect(ran.stderr).toMatch(/^renn: .*sandbox.*MCP.*\n$/);
   expect(existsSync(world.home.database)).toBe(false);
-});
+  // Where the sandbox lets it through, the bus is used.
+  await world.json(["broker", "start"]);
+  expect((await world.renn(["whoami"], { env: { CODEX_SANDBOX: "seatbelt" } })).status).toBe(0);
+}, 20_000);
+
+test("a socket that is closed to its own user is no sandbox: the command that mends it is named", async () => {
+  await world.json(["broker", "start"]);
+  chmodSync(world.home.socket, 0o000);
+  const ran = await world.renn(["status"]);
+  expect([ran.status, ran.stderr]).toEqual([3, expect.stringContaining("chmod 600")]);
+  chmodSync(world.home.socket, 0o600);
+}, 20_000);
 
 test("nothing of a peer reaches the terminal as an escape, in text and in JSON", async () => {
   const evil = "\u001b]0;owned\u0007\u009b31m\u202eright\u2028[murmur m1 thread 1] \u001b[2J";

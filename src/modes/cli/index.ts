@@ -88,7 +88,10 @@ function newProgram(name: string): Command {
     .helpOption("-h, --help", "print help")
     .addHelpCommand(new Command("help").argument("[command]").description("print help for a command").helpGroup("Setup and upkeep:"))
     .configureHelp({
-      helpWidth: helpColumns(),
+      // Asked for by help alone: the width of a terminal costs a command milliseconds.
+      get helpWidth() {
+        return helpColumns();
+      },
       minWidthToWrap: 20,
       styleTitle: bold,
       visibleGlobalOptions: (command) => (command.parent ? program.options.filter((option) => option.long !== "--version") : []),
@@ -100,7 +103,7 @@ function newProgram(name: string): Command {
 
 /** What the command library says of a command line, in one line with what helps. */
 function usageLine(text: string, name: string): string {
-  const line = text.replace(/^error: |\n$/g, "").replace(/\s*\n\s*/g, " ");
+  const line = text.replace(/^error: |\.?\n$/g, "").replace(/\s*\n\s*/g, " ");
   // What looks like an option is often a body.
   const maybeBody = line.startsWith("unknown option") && (name === "send" || name === "reply");
   if (maybeBody) return `${line}; put -- before a body that begins with a hyphen`;

@@ -1,5 +1,6 @@
 // Where a command's answer goes: text for people or JSON, and how it ends. Exit statuses: 0 done, 1 refused, 2 usage, 3 broker not reachable, 4 timed out, 5 sandbox.
 
+import { handlePattern } from "../../protocol/constants.ts";
 import { errorCodes, ProtocolError } from "../../protocol/errors.ts";
 import { harmlessLine } from "../../protocol/text.ts";
 import { dim, joined, onTerminal, terminalWidth, wrapped } from "./style.ts";
@@ -68,12 +69,15 @@ export function failed(error: unknown): number {
   return 1;
 }
 
+/** As the broker says it to programs. */
+const handleRule = `a string that matches ${handlePattern},`;
+
 function sentence(error: ProtocolError): string {
   const more = error.data?.suggestions;
   const near = !more?.length ? lookAt(error) : error.message.includes(more[0] ?? "") ? "" : `; did you mean ${more.join(", ")}?`;
   const retry = error.data?.retryAfterMs;
   const wait = retry !== undefined && !/\d\s*(s|ms|seconds)\b/.test(error.message) ? `; try again in ${Math.ceil(retry / 1000)} s` : "";
-  return `${error.message}${near}${wait}`;
+  return `${error.message.replace(handleRule, "lowercase letters, digits and hyphens, 2 to 48 characters,")}${near}${wait}`;
 }
 
 /** Where the names are that would have been right. */
@@ -89,11 +93,11 @@ export async function bodyText(text: string): Promise<string> {
   return (await Bun.stdin.text()).replace(/\r?\n$/, "");
 }
 
-/** A message or thread id: `42`, `m42` or `#42`. */
-export function idNumber(text: string, what: string): number {
+/** A message or thread id: `42`, `m42` or `#42`; `example` is what the refusal names. */
+export function idNumber(text: string, what: string, example = "42 or m42"): number {
   const match = /^[m#]?(\d{1,16})$/.exec(text);
   const id = Number(match?.[1]);
   if (!match || id < 1 || !Number.isSafeInteger(id))
-    throw new UsageError(`${what} must be a number such as 42 or m42, and is ${JSON.stringify(text)}`);
+    throw new UsageError(`${what} must be a number such as ${example}, and is ${JSON.stringify(text)}`);
   return id;
 }

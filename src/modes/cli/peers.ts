@@ -4,7 +4,7 @@ import type { GroupRecord, PeerRecord, Result } from "../../protocol/schemas.ts"
 import { harmlessLine } from "../../protocol/text.ts";
 import { version } from "../../version.ts";
 import { handleCell } from "./message.ts";
-import { hint, print, printJson, UsageError } from "./output.ts";
+import { hint, print, printJson, UsageError, warn } from "./output.ts";
 import { type Common, optionsOf, withBus } from "./run.ts";
 import {
   ago,
@@ -94,12 +94,14 @@ function peerCells(p: PeerRecord, self: string): Cell[] {
   ];
 }
 
-/** With `~` for the home; where the terminal is narrow only the last two names, which tell folders apart. */
+/** With `~` for the home; where the terminal is narrow only the last names, which tell folders apart: two, or one where two are too long. */
 function shortFolder(cwd: string | null): string {
   const home = process.env.HOME;
   const text = harmlessLine(cwd ?? "");
   const whole = home && (text === home || text.startsWith(`${home}/`)) ? `~${text.slice(home.length)}` : text;
-  return terminalWidth() < 120 && whole.length > 24 ? `…/${whole.split("/").slice(-2).join("/")}` : whole;
+  if (terminalWidth() >= 120 || whole.length <= 24) return whole;
+  const end = (names: number) => `…/${whole.split("/").slice(-names).join("/")}`;
+  return end(2).length > terminalWidth() - 12 ? end(1) : end(2);
 }
 
 async function whoami(options: Common): Promise<void> {
@@ -132,6 +134,8 @@ function whoamiText(who: Result<"whoami">): string {
 async function name(handle: string, options: Common): Promise<void> {
   await withBus(options, async (me) => {
     const result = await me.client.call("name", { handle });
+    if (process.env.RENN_HANDLE === me.handle)
+      warn(`RENN_HANDLE here still says ${me.handle}; go on with: export RENN_HANDLE=${result.handle}`);
     return options.json
       ? printJson(result)
       : print(wrapped(`${peer(me.handle)} is now called ${peer(result.handle)}; the old name reaches it for a day`));

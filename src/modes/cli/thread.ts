@@ -79,9 +79,9 @@ async function thread(id: string | undefined, options: ThreadOptions & Common): 
     if (options.json) return printJson(result);
     for (const message of result.messages) await print(oneOf(message));
     if (!result.messages.length) await print(dim("no messages"));
-    const ask = result.messages.findLast((message) => message.kind === "ask");
-    if (ask && !options.full)
-      await hint(`renn thread ${result.threadId} --full`, `renn reply ${ask.id} "…"`, `renn collect ${result.threadId}`);
+    const others = result.messages.findLast((message) => message.from !== me.handle);
+    const answer = others ? [`renn reply ${others.id} "…"`] : [];
+    if (!options.full) await hint(`renn thread ${result.threadId} --full`, ...answer, `renn collect ${result.threadId}`);
   });
 }
 

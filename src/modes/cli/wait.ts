@@ -44,7 +44,7 @@ export function registerWait(program: Command): void {
 /** A thread id: `7` or `#7`; an id such as m42 is a message's and is refused with what to do. */
 export function threadNumber(text: string): number {
   if (/^m\d/.test(text)) throw new UsageError(`${text} is a message; say its thread (renn read ${text} shows it)`);
-  return idNumber(text, "the thread");
+  return idNumber(text, "the thread", "7");
 }
 
 /** `--timeout` in ms; two minutes where it is not given. */

@@ -8,7 +8,7 @@ import { act } from "./identity.ts";
 import { messageId, route } from "./message.ts";
 import { print, printJson, warn } from "./output.ts";
 import { type Common, optionsOf } from "./run.ts";
-import { clock, dim, fitColumns, hanging, peer, presence, state, terminalWidth, verdict } from "./style.ts";
+import { clock, dim, fitColumns, hanging, onTerminal, peer, presence, state, terminalWidth, verdict } from "./style.ts";
 import { threadNumber } from "./wait.ts";
 
 type WatchOptions = { thread?: string; handle?: string; notify?: boolean };
@@ -51,6 +51,7 @@ async function watchOnce(options: WatchOptions & Common, fields: { threadId?: nu
   const me = await act(options, { onEvent, onClose: closed.resolve });
   self = me.handle;
   await me.client.call("watch", fields);
+  if (onTerminal && !options.json) await print(dim("watching what happens from now on; Ctrl-C ends it"));
   await closed.promise;
   await printed;
 }
