@@ -1,6 +1,7 @@
-// `bun run bench`: measures everything, prints one table, and writes docs/performance.md. With --quick less often and without the file, to see
-// whether a change helps; with names (commands, sends, pushes, waits, growth, idle) only those.
-import { writeFileSync } from "node:fs";
+// `bun run bench`: measures everything twice, prints its tables, and writes docs/performance.md. With --quick once, less often and without the
+// file, to see whether a change helps; with names (commands, sends, pushes, waits, growth, idle) only those.
+import { readFileSync, writeFileSync } from "node:fs";
+import { loadavg } from "node:os";
 import { join } from "node:path";
 import { commandRows } from "./commands.ts";
 import { growthRows } from "./growth.ts";
@@ -30,33 +31,46 @@ async function measureAll(scratch: Scratch): Promise<Row[]> {
   }
   if (wanted("waits")) add(await waitRows(scratch));
   if (wanted("idle") || wanted("growth")) {
-    const idle = await idleRows(scratch, wanted("idle") && !quick ? 60 : 5);
+    const idle = await idleRows(scratch, built, wanted("idle") && !quick ? 60 : 5);
     if (wanted("idle")) add(idle.rows);
     if (wanted("growth")) add(await growthRows(scratch, quick ? 2 : 7, idle.idleMib));
   }
   return rows;
 }
 
-function document(rows: Row[]): string {
-  const missed = rows.filter((row) => !row.met).length;
+type Run = { rows: Row[]; load: string };
+
+function document(runs: Run[]): string {
+  const tables = runs.map(({ rows, load }, at) => {
+    const goals = rows.filter((row) => row.met !== null);
+    const met = goals.filter((row) => row.met).length;
+    return `## Run ${at + 1}\n\n${met} of ${goals.length} goals are met. Load average before and after: ${load}.\n\n${markdownTable(rows)}\n`;
+  });
   return `# Performance
 
-Written by \`bun run bench\`; do not edit. ${new Date().toISOString().slice(0, 10)}, Bun ${Bun.version}, ${machine()}.
+Written by \`bun run bench\` (\`test/bench\`); do not edit. ${new Date().toISOString().slice(0, 10)}, Bun ${Bun.version}, ${machine()}.
 
 Every figure stands beside a floor that was measured in the same run, in turns with it, since machines differ: an empty compiled program; a
 loop that parses a line and puts the rows of one send into the same tables in one FULL-synchronous transaction per turn of the event loop
 (\`test/bench/floor.ts\`); redis, where it is installed, over a Unix socket with \`appendfsync always\`. Figures are medians of rounds unless
-they say p95 or p99. ${rows.length - missed} of ${rows.length} goals are met.
+they say p95 or p99; ratios of sends are medians of the rounds' own ratios.
 
-${markdownTable(rows)}
-`;
+${tables.join("\n")}
+${readFileSync(join(import.meta.dir, "notes.md"), "utf8")}`;
 }
+
+const loadNow = (): string => loadavg()[0]?.toFixed(1) ?? "";
 
 const scratch = new Scratch();
 try {
-  const rows = await measureAll(scratch);
-  console.log(plainTable(rows));
-  if (!quick && only.length === 0) writeFileSync(page, document(rows));
+  const full = !quick && only.length === 0;
+  const runs: Run[] = [];
+  for (let run = 0; run < (full ? 2 : 1); run++) {
+    const before = loadNow();
+    const rows = await measureAll(scratch);
+    runs.push({ rows, load: `${before}, ${loadNow()}` });
+  }
+  if (full) writeFileSync(page, document(runs));
 } finally {
   await scratch.dispose();
 }

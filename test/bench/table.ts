@@ -12,7 +12,8 @@ export type Row = {
   ratio: number;
   /** The goal as text. */
   goal: string;
-  met: boolean;
+  /** Null where there is no goal: a figure that explains others. */
+  met: boolean | null;
 };
 
 export const ms = (value: number): string => `${value < 10 ? value.toFixed(2) : value.toFixed(1)} ms`;
@@ -34,13 +35,18 @@ export function within(what: string, measured: string, value: number, max: numbe
   return { what, measured, floor: "", ratio: Number.NaN, goal, met: value <= max };
 }
 
+/** A row that only explains others; `ratio` NaN where there is nothing to compare. */
+export function known(what: string, measured: string, floor = "", ratio = Number.NaN): Row {
+  return { what, measured, floor, ratio, goal: "", met: null };
+}
+
 const cells = (row: Row): string[] => [
   row.what,
   row.measured,
   row.floor,
   Number.isNaN(row.ratio) ? "" : row.ratio.toFixed(2),
   row.goal,
-  row.met ? "met" : "MISSED",
+  row.met === null ? "" : row.met ? "met" : "MISSED",
 ];
 const heading = ["what", "measured", "against", "ratio", "goal", ""];
 
