@@ -20,6 +20,8 @@ export type HookInput = {
   bypass?: boolean;
   /** The CLI says that this turn end follows a continuation. */
   continuing?: boolean;
+  /** What is printed at this event does not reach the model: nothing is fetched, so that nothing is handed over in vain. */
+  unheard?: true;
   /** Messages that this prompt is made of: it was pushed natively. */
   seen?: number[];
 };

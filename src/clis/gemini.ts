@@ -18,6 +18,8 @@ const events: Readonly<Record<string, HookEvent>> = {
 function parse(payload: Payload, name: string | undefined, env: Environment): HookInput | null {
   const input = claudeShaped(payload, name, events);
   if (input === null) return null;
+  // In a terminal the resumed history replaces what this hook says.
+  if (input.event === "session-start" && input.source === "resume") input.unheard = true;
   const other = env.GEMINI_SESSION_ID !== undefined && env.GEMINI_SESSION_ID !== input.sessionId;
   return other && input.event !== "session-start" && input.event !== "session-end" ? null : input;
 }

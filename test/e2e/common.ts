@@ -1,5 +1,5 @@
 // What every CLI must do, whatever it is: messages reach the model in its next request, states say no more than is proven, answers come back.
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Step } from "./dialects.ts";
 import { Model } from "./model.ts";
@@ -18,17 +18,17 @@ export async function provenFor(world: World, messageId: number, handle: string,
   must(last && ["proven", "confirmed"].includes(last.outcome), `m${messageId} is ${end} by ${JSON.stringify(why.attempts)}`);
   await until(`m${messageId} seen as ${end}`, () => world.states(messageId, handle).includes(end));
   const states = world.states(messageId, handle).join(" ");
-  must(/^(?:sent (?:queued )?)+delivered/.test(states), `m${messageId} went ${states}`);
+  must(/^(?:(?:sent|queued) )*delivered/.test(states), `m${messageId} went ${states}`);
 }
 
-/** A shell command that lasts until the scenario says so. */
-export function gate(folder: string): { folder: string; command: string; started(): Promise<unknown>; open(): void } {
+/** A shell command in the session's folder that lasts until the scenario says so. */
+export function gate(folder: string): { command: string; started(): Promise<unknown>; open(): void } {
   const began = join(folder, "began");
   const go = join(folder, "go");
+  for (const file of [began, go]) rmSync(file, { force: true });
   return {
-    folder,
-    command: `touch began; for i in $(seq 600); do [ -e go ] && break; sleep 0.05; done; echo over`,
-    started: () => until("the tool runs", () => existsSync(began), 40_000),
+    command: `touch began; timeout 90 sh -c 'until [ -e go ]; do sleep 0.05; done'; echo over`,
+    started: () => until("the tool runs", () => existsSync(began)),
     open: () => writeFileSync(go, ""),
   };
 }
@@ -48,7 +48,7 @@ type Replies = {
 
 /** Waits for the answers in a thread. */
 export function answersTo(world: World, threadId: number): Promise<Replies> {
-  return world.ask<Replies>("wait", String(threadId), "--timeout", "40s");
+  return world.ask<Replies>("wait", String(threadId), "--timeout", "100s");
 }
 
 const hostile = [

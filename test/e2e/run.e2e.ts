@@ -7,11 +7,13 @@ import { compile } from "../../build.ts";
 import { claude } from "./clis/claude.ts";
 import { claudeIdentity } from "./clis/claude-identity.ts";
 import { codex } from "./clis/codex.ts";
+import { gemini } from "./clis/gemini.ts";
+import { opencode } from "./clis/opencode.ts";
 import { headlessScenarios } from "./common.ts";
 import { installClis } from "./install.ts";
 import { type Outcome, play, type Scenario, table } from "./scenario.ts";
 import { type Cli, Terminals } from "./session.ts";
-import { wakingScenarios } from "./terminal.ts";
+import { pulledScenarios, wakingScenarios } from "./terminal.ts";
 import { World } from "./world.ts";
 
 const only = process.argv[2] ? new RegExp(process.argv[2], "i") : undefined;
@@ -23,6 +25,8 @@ type Group = { cli: Cli; scenarios: (world: World, terminals: Terminals, cli: Cl
 const groups: Group[] = [
   { cli: claude, scenarios: (w, t, c) => [...headlessScenarios(w, c), ...wakingScenarios(w, t, c), ...claudeIdentity(w, t, c)] },
   { cli: codex, scenarios: (w, t, c) => [...headlessScenarios(w, c), ...wakingScenarios(w, t, c)] },
+  { cli: opencode, scenarios: (w, t, c) => [...headlessScenarios(w, c), ...wakingScenarios(w, t, c)] },
+  { cli: gemini, scenarios: (w, t, c) => [...headlessScenarios(w, c), ...pulledScenarios(w, t, c)] },
 ];
 const outcomes: Outcome[] = [];
 const began = performance.now();

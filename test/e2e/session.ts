@@ -12,6 +12,8 @@ export type Cli = {
   /** Its name on the bus, and where its folder is when `init` must be told. */
   client: string;
   configDir?: string;
+  /** Whether a message wakes it when it is idle. */
+  wakes: boolean;
   /** Writes the configuration that makes it work offline. */
   prepare(world: World, folders: string[]): void;
   /** Variables that lead it to a model. */
@@ -33,7 +35,7 @@ export type Cli = {
 /** A headless run that has been started. */
 export type Run = { model: Model; pid: number; ended: Promise<{ code: number; output: string }> };
 
-const runMs = 60_000;
+const runMs = 150_000;
 
 /** Starts a headless run. */
 export function start(
@@ -96,7 +98,7 @@ export class Terminals {
     const words = ["env", "-i", ...Object.entries(env).map(([k, v]) => `${k}=${v}`), ...cli.tui(more.resume ?? false, folder, world)];
     this.tmux("new-session", "-d", "-s", name, "-x", "160", "-y", "45", "-c", folder, ...words);
     const terminal = new Terminal(this, name, model, host?.child.pid);
-    await terminal.shows(cli.ready, 40_000);
+    await terminal.shows(cli.ready, 60_000);
     return terminal;
   }
 
@@ -150,7 +152,7 @@ export class Terminal {
   }
 
   /** Waits for something on the screen. */
-  async shows(wanted: RegExp, ms = 20_000): Promise<void> {
+  async shows(wanted: RegExp, ms = 45_000): Promise<void> {
     try {
       await until(`${wanted} on the screen`, () => wanted.test(this.screen()), ms);
     } catch (error) {
@@ -165,7 +167,7 @@ export class Terminal {
   /** Types a line; Enter goes off once the line stands on the screen, since programs take fast keys for a paste. */
   async type(text: string): Promise<void> {
     this.terminals.tmux("send-keys", "-t", this.name, "-l", text);
-    await until(`${text} typed`, () => this.screen().includes(text.slice(0, 60)));
+    await this.shows(new RegExp(RegExp.escape(text.slice(0, 60))));
     await Bun.sleep(300);
     this.key("Enter");
   }
@@ -174,7 +176,11 @@ export class Terminal {
   async prompt(text: string): Promise<number> {
     const from = this.model.requests.length;
     await this.type(text);
-    return this.model.saw(text, from);
+    try {
+      return await this.model.saw(text, from);
+    } catch (error) {
+      throw new Error(`${error instanceof Error ? error.message : error}; it shows:\n${this.screen().trim()}`);
+    }
   }
 
   /** Types a prompt unless the text reaches the model before; the number of the request that has it. */

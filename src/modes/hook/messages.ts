@@ -16,7 +16,7 @@ const reported: Readonly<Record<HookEvent, SessionEvent>> = {
 
 /** The lines after auth: what the session did and, unless it ended, what waits for it. Ids go on from 2. */
 export function requestLines(client: ClientName, input: HookInput, host: Ancestor, headless: boolean | undefined, tools = false): string[] {
-  const { event, sessionId, continuing, seen, ...rest } = input;
+  const { event, sessionId, continuing, seen, unheard, ...rest } = input;
   const session = requestLine(2, "session", {
     ...rest,
     event: reported[event],
@@ -26,7 +26,7 @@ export function requestLines(client: ClientName, input: HookInput, host: Ancesto
     headless,
     version,
   });
-  return event === "session-end"
+  return event === "session-end" || unheard
     ? [session]
     : [session, requestLine(3, "hook", { event, client, continuing, seen, ...(tools && { tools }) })];
 }

@@ -6,6 +6,7 @@ const key = "sk-ant-fake-000000000000000000000000";
 export const claude: Cli = {
   name: "Claude Code 2.1.332",
   client: "claude",
+  wakes: true,
   prepare(world, folders) {
     world.write(".claude/settings.json", { permissions: { defaultMode: "default", allow: ["Bash", "mcp__renn"] } });
     world.write(".claude.json", {

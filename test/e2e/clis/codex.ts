@@ -5,6 +5,7 @@ import type { World } from "../world.ts";
 export const codex: Cli = {
   name: "Codex 0.171.0",
   client: "codex",
+  wakes: true,
   prepare(world, folders) {
     const trusted = folders.map((folder) => `[projects.${JSON.stringify(folder)}]\ntrust_level = "trusted"\n`).join("\n");
     world.write(
