@@ -79,6 +79,9 @@ function retain(bus: Bus): boolean {
 /** Removes some old threads; true when there are more. */
 function removeThreads(bus: Bus, cut: number): boolean {
   const rows = bus.store.oldThreads(cut, bus.store.fact("retention_thread"), retentionStep);
+  // Ids of what was removed are never given again: old transcripts still name them.
+  bus.store.setFact("last_message", bus.nextMessageId - 1);
+  bus.store.setFact("last_thread", bus.nextThreadId - 1);
   for (const row of rows) {
     bus.store.setFact("retention_thread", row.id);
     if (bus.store.threadHasOpen(row.id)) continue;

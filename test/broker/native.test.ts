@@ -69,7 +69,8 @@ describe("a wake", () => {
       expect(send("two")).toBe("queued");
       expect(ids()).toEqual([[1]]);
       worker.call("session", { ...worker.fields, source: "compact" });
-      expect(ids()).toEqual([[2]]);
+      send("three");
+      expect(ids()).toEqual([[2, 3]]);
     }
   });
 
@@ -106,7 +107,8 @@ describe("no wake", () => {
     expect(world.register("ann").call("send", { threadId: null, to: "worker", body: "two" }).deliveries[0]?.state).toBe("queued");
     expect(ids()).toEqual([]);
     world.connect("w").call("session", { ...worker.fields, event: "prompt", bypass: false });
-    expect(ids()).toEqual([[1, 2]]);
+    world.connections.get("ann")?.call("send", { threadId: null, to: "worker", body: "three" });
+    expect(ids()).toEqual([[1, 2, 3]]);
   });
 
   test("for a headless run, and for one whose socket does not answer", () => {
@@ -116,8 +118,8 @@ describe("no wake", () => {
     silent.channel.up = false;
     expect(silent.send("one")).toBe("queued");
     silent.channel.up = true;
-    silent.worker.call("session", { ...silent.worker.fields, event: "stop" });
-    expect(silent.ids()).toEqual([[1]]);
+    silent.send("two");
+    expect(silent.ids()).toEqual([[1, 2]]);
   });
 });
 
@@ -161,5 +163,28 @@ describe("native-register", () => {
     expect(refused.code).toBe("native_failed");
     const gemini = world.session("gem", { client: "gemini" });
     expect(gemini.refused("native-register", { handle: "gem", socketPath: "/s", token: "t" }).code).toBe("native_failed");
+  });
+});
+
+describe("an answer that came through the CLI's own messaging", () => {
+  test("is a reply of that session, and what the bus refuses is only logged", () => {
+    const { world, ann, send, worker } = native();
+    send("well?");
+    const say = (body: string, id = 1, session = "id-worker") => {
+      world.broker.sessionSaid("claude", session, id, body);
+      world.settle();
+    };
+    say("yes");
+    say("yes");
+    say(" \u200b");
+    say("not mine", 99);
+    say("nobody's", 1, "id-nobody");
+    expect(ann.call("thread", { threadId: 1 }).messages.map((m) => [m.from, m.firstLine])).toEqual([
+      ["ann", "well?"],
+      ["worker", "yes"],
+    ]);
+    expect(ann.call("collect", { threadId: 1 }).recipients).toMatchObject([{ handle: "worker", state: "replied" }]);
+    expect(world.logs.filter((l) => l.event === "session-reply-refused")).toMatchObject([{ data: { code: "duplicate" } }]);
+    expect(worker.frames).toEqual([]);
   });
 });

@@ -227,3 +227,14 @@ test("a connection that leaves one session for another gives back what it took f
   ann.call("send", { threadId: null, to: "two", body: "hi two" });
   expect(a.pushed()).toEqual([2]);
 });
+
+test("a running conversation that reports from another process has moved there", () => {
+  const world = new World();
+  const a = world.session("worker");
+  const moved = { ...a.fields, event: "prompt", host: world.sessionFields("x").host };
+  expect(world.connect("b").call("session", moved)).toEqual({ handle: "worker" });
+  world.system.kill(a.fields.host.hostPid);
+  world.advance(10_000);
+  expect(world.connect("c").call("register", { clientKind: "cli", host: moved.host }).handle).toBe("worker");
+  expect(world.connect("d").call("register", { clientKind: "cli", host: a.fields.host }).handle).toBe("other");
+});

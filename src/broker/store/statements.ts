@@ -55,7 +55,8 @@ function transactionsAndPeers(p: Prepare) {
 function threadsAndMessages(p: Prepare) {
   return {
     nextIds: p(
-      "SELECT coalesce((SELECT max(id) FROM messages), 0) + 1 AS message, coalesce((SELECT max(id) FROM threads), 0) + 1 AS thread",
+      `SELECT max(coalesce((SELECT max(id) FROM messages), 0), coalesce((SELECT value FROM facts WHERE name = 'last_message'), 0)) + 1 AS message,
+         max(coalesce((SELECT max(id) FROM threads), 0), coalesce((SELECT value FROM facts WHERE name = 'last_thread'), 0)) + 1 AS thread`,
     ),
     thread: p("SELECT latest_seq, latest_message_id FROM threads WHERE id = ?"),
     participants: p("SELECT peer_id FROM participants WHERE thread_id = ?"),
