@@ -42,6 +42,8 @@ const lastOfTurn: ReadonlySet<RequestType> = new Set([
   "status",
   "fetch-push",
 ]);
+/** A native channel that failed is left alone for so long; one that refused, until the next session start. */
+const nativeRestMs = 5 * 60_000;
 /** When a tick that failed is tried again. */
 const retryMs = 1_000;
 
@@ -243,7 +245,8 @@ export class Broker {
       if (outcome.kind === "held") handout.held = true;
       else takeBack(bus, handout, outcome.kind === "refused" ? "refused" : "failed", true);
     }
-    if (outcome.kind !== "held") session.nativeOff = true;
+    if (outcome.kind === "refused") session.nativeOffUntil = Number.POSITIVE_INFINITY;
+    if (outcome.kind === "failed") session.nativeOffUntil = bus.mono + nativeRestMs;
   }
 
   /** A session answered a pushed message through its CLI's own messaging. What the bus refuses is only logged: nobody waits for the answer. */

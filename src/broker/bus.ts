@@ -59,8 +59,10 @@ export type Session = {
   headless: boolean;
   bypass: boolean;
   native: { socketPath: string; token: string } | null;
-  /** The native channel failed or refused; hooks only until the next session start. */
-  nativeOff: boolean;
+  /** The native channel failed or refused: hooks only until then, monotonic. */
+  nativeOffUntil: number;
+  /** Its hooks say that it has the renn tools. */
+  tools: boolean;
   busy: boolean;
   /** Last event of any hook, monotonic. */
   lastEventAt: number;

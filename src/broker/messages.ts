@@ -78,8 +78,9 @@ function textMessage(bus: Bus, row: FullMessageRow): TextMessage {
   };
 }
 
-/** Whether a peer's session has the renn tools: it has a live MCP or adapter connection. */
+/** Whether a peer's session has the renn tools: its hooks say so, or it has a live MCP or adapter connection. */
 export function hasTools(peer: Peer): boolean {
+  if (peer.session?.tools) return true;
   for (const conn of peer.conns) if (conn.kind === "mcp" || conn.kind === "adapter") return true;
   return false;
 }

@@ -55,7 +55,7 @@ export function portOf(bus: Bus, peer: Peer): CliPort {
 /** The session whose own channel can take a message now, or null. */
 export function nativeFor(bus: Bus, peer: Peer): Session | null {
   const session = liveSession(peer);
-  if (!session || session.bypass || session.headless || session.nativeOff) return null;
+  if (!session || session.bypass || session.headless || bus.mono < session.nativeOffUntil) return null;
   return portOf(bus, peer).native?.available(viewOf(session)) ? session : null;
 }
 

@@ -32,7 +32,6 @@ export function session(bus: Bus, conn: Conn, f: SessionFields): { handle: strin
   setMood(bus, known, f, runs);
   if (f.native) set(bus, known, "native", f.native);
   bind(bus, conn, known.peer, null, f.listen || conn.kind === "adapter" ? "adapter" : "hook", f.listen);
-  pump(bus, known.peer);
   return { handle: known.peer.handle };
 }
 
@@ -107,7 +106,8 @@ function enter(bus: Bus, peer: Peer, f: SessionFields, kept: { pinned: boolean; 
     headless: f.headless ?? false,
     bypass: f.bypass ?? false,
     native: null,
-    nativeOff: false,
+    nativeOffUntil: 0,
+    tools: false,
     busy: false,
     lastEventAt: bus.mono,
     endDueAt: 0,
@@ -247,7 +247,7 @@ function setMood(bus: Bus, s: Session, f: SessionFields, same: boolean): void {
   touch(bus, s.peer);
   if (f.event === "prompt") set(bus, s, "busy", true);
   else if (f.event === "stop" || !same) set(bus, s, "busy", false);
-  if (f.event === "session-start") set(bus, s, "nativeOff", false);
+  if (f.event === "session-start") set(bus, s, "nativeOffUntil", 0);
   tellPresence(bus, s.peer);
 }
 
@@ -259,7 +259,7 @@ export function nativeRegister(bus: Bus, peer: Peer, f: Fields<"native-register"
   const why = nativeFault(bus, viewOf(s), f.socketPath);
   if (why) throw new ProtocolError("native_failed", `socketPath: ${why}`);
   set(bus, s, "native", { socketPath: f.socketPath, token: f.token });
-  set(bus, s, "nativeOff", false);
+  set(bus, s, "nativeOffUntil", 0);
   pump(bus, s.peer);
   return {};
 }

@@ -4,7 +4,7 @@ import { ProtocolError } from "../../protocol/errors.ts";
 import type { Fields, Result } from "../../protocol/schemas.ts";
 import { harmlessLine } from "../../protocol/text.ts";
 import { add, type Bus, type Conn, type Peer, type Session, set } from "../bus.ts";
-import { advance, handOver } from "../delivery.ts";
+import { advance, handOver, pump } from "../delivery.ts";
 import { bind, checkOwn, hintedSessionPeer } from "../identity.ts";
 import { hasTools, lineFor, summaryOf, textFor } from "../messages.ts";
 import { takeNews } from "../news.ts";
@@ -37,12 +37,16 @@ export function hook(bus: Bus, conn: Conn, f: Fields<"hook">): Result<"hook"> {
   confirmEarlier(bus, peer, session, f);
   if (session) sessionWasActive(bus, session);
   if (f.event === "prompt" && session) set(bus, session, "continued", false);
+  if (f.tools !== undefined && session) set(bus, session, "tools", f.tools);
   const empty = { handle: peer.handle, texts: [], notifications: [], more: 0, block: false };
   if (f.event === "session-end") return empty;
-  if (f.event === "stop" && !mayContinue(bus, session, peer, f)) return empty;
-  const given = fill(bus, conn, peer, session, f);
-  if (f.event !== "stop") return given;
-  if (!given.texts.length || !session) return { ...given, texts: [], notifications: [] };
+  if (f.event !== "stop") return fill(bus, conn, peer, session, f);
+  const given = session && mayContinue(bus, session, peer, f) ? fill(bus, conn, peer, session, f) : empty;
+  if (!session || !given.texts.length) {
+    // The turn ends: what came meanwhile and may not make it go on wakes the session, where its CLI can be woken.
+    pump(bus, peer);
+    return { ...given, texts: [], notifications: [] };
+  }
   set(bus, session, "continued", true);
   set(bus, session, "busy", true);
   return { ...given, block: true };
@@ -58,8 +62,8 @@ function confirmEarlier(bus: Bus, peer: Peer, session: Session | null, f: Fields
 }
 
 /** A turn end may go on once a chain, never against the CLI's own mark, never in a run that ends with its answer. */
-function mayContinue(bus: Bus, session: Session | null, peer: Peer, f: Fields<"hook">): boolean {
-  return !!session && !f.continuing && !session.continued && !session.headless && portOf(bus, peer).continuesAtStop;
+function mayContinue(bus: Bus, session: Session, peer: Peer, f: Fields<"hook">): boolean {
+  return !f.continuing && !session.continued && !session.headless && portOf(bus, peer).continuesAtStop;
 }
 
 /** Counts finished text against the CLI's limit. */
