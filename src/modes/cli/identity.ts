@@ -4,7 +4,6 @@ import type { ClientName } from "../../protocol/constants.ts";
 import { ProtocolError } from "../../protocol/errors.ts";
 import { version } from "../../version.ts";
 import { warn } from "./output.ts";
-import { nearestCli } from "./processes.ts";
 
 /** What `--as` and `--owner` say. */
 export type WhoOptions = { as?: string; owner?: boolean };
@@ -42,7 +41,7 @@ async function become(client: Client, who: WhoOptions, env: Env): Promise<Omit<A
   const outside = await client.call("register", { ...me, owner: true });
   if (who.as !== undefined) return who.as === outside.handle ? outside : asHandle(who.as);
   if (who.owner) return outside;
-  const hinted = await bindHint(client, preferredHints(environmentHints(env), outside.via !== null));
+  const hinted = await bindHint(client, await preferredHints(environmentHints(env), outside.via !== null));
   const session = hinted ?? (outside.via === null ? null : await asHandle(outside.via));
   const named = env.RENN_HANDLE || undefined;
   if (session) {
@@ -55,8 +54,9 @@ async function become(client: Client, who: WhoOptions, env: Env): Promise<Omit<A
 }
 
 /** Inside a live session the environment counts only where the nearest CLI is the one that wrote it and holds many sessions in one process. */
-function preferredHints(hints: Hint[], insideSession: boolean): Hint[] {
+async function preferredHints(hints: Hint[], insideSession: boolean): Promise<Hint[]> {
   if (!hints.length || !insideSession) return hints;
+  const { nearestCli } = await import("./processes.ts");
   const nearest = nearestCli(process.ppid);
   return hints.filter((hint) => hint.client === nearest && hint.client !== "hummin");
 }

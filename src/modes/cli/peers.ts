@@ -56,14 +56,13 @@ export function registerPeers(program: Command): void {
     .action(async (_options, command: Command) => prune(optionsOf(command)));
 }
 
-const collator = new Intl.Collator("en");
 const order = (p: PeerRecord) => (p.owner ? 0 : p.presence === "offline" || p.presence === "presumed-offline" ? 2 : 1);
 
 async function status(options: { live?: boolean } & Common): Promise<void> {
   await withBus(options, async (me) => {
     const result = await me.client.call("status", options.live ? { live: true } : {});
     if (options.json) return printJson(result);
-    const peers = [...result.peers].sort((a, b) => order(a) - order(b) || collator.compare(a.handle, b.handle));
+    const peers = [...result.peers].sort((a, b) => order(a) - order(b) || (a.handle < b.handle ? -1 : 1));
     await print(
       table(
         ["handle", "presence", "unread", "asks", "seen", "cli", "folder", "about", "version"],
