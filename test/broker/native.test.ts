@@ -188,3 +188,40 @@ describe("an answer that came through the CLI's own messaging", () => {
     expect(worker.frames).toEqual([]);
   });
 });
+
+describe("a wake comes", () => {
+  test("again over a channel that failed five minutes ago, but not over one that refused", () => {
+    for (const [kind, woken] of [
+      ["failed", [[2, 3]]],
+      ["refused", []],
+    ] as const) {
+      const { world, channel, send, ids } = native();
+      send("one");
+      channel.frames[0]?.report({ kind, reason: "no" });
+      world.settle();
+      ids();
+      send("two");
+      world.advance(5 * 60_000);
+      send("three");
+      expect(ids()).toEqual(woken.map((group) => [...group]));
+    }
+  });
+
+  test("at the end of a turn that may not go on, and not before the hook that asks for the mail", () => {
+    const { channel, send, ids, worker } = native();
+    channel.up = false;
+    send("one");
+    channel.up = true;
+    worker.call("session", { ...worker.fields, event: "stop" });
+    expect(ids()).toEqual([]);
+    expect(worker.call("hook", { event: "stop", continuing: true })).toMatchObject({ block: false, texts: [] });
+    expect(ids()).toEqual([[1]]);
+  });
+
+  test("with the words of somebody who has the tools, once a hook said so", () => {
+    const { channel, send, worker } = native();
+    worker.call("hook", { event: "prompt", tools: true });
+    send("one");
+    expect(channel.frames[0]?.text).toEndWith("[reply: reply tool with messageId 1 · thread 1]");
+  });
+});
