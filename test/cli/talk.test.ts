@@ -97,7 +97,7 @@ test("groups are made, asked as one, changed and deleted", async () => {
   await world.json(["group", "create", "@team", "api", "web"]);
   await world.json(["group", "add", "team", "docs"]);
   await world.json(["group", "remove", "team", "web"]);
-  expect((await world.renn(["group"])).stdout).toMatch(/^@team +api, docs/m);
+  expect((await world.renn(["group"])).stdout).toMatch(/^@team · api, docs · by renn, /m);
   const sent = await send(["@team", "To the team"]);
   expect(sent.deliveries.map((row) => row.handle).sort()).toEqual(["api", "docs"]);
   await world.json(["group", "delete", "team"]);

@@ -1,10 +1,10 @@
 // group: named sets of peers.
 import type { Command } from "commander";
-import type { Fields } from "../../protocol/schemas.ts";
+import type { Fields, GroupRecord } from "../../protocol/schemas.ts";
+import { harmlessLine } from "../../protocol/text.ts";
 import { hint, print, printJson } from "./output.ts";
-import { groupTable } from "./peers.ts";
 import { type Common, optionsOf, withBus } from "./run.ts";
-import { examples } from "./style.ts";
+import { ago, bold, dim, examples, joined, peer } from "./style.ts";
 
 const groupExamples: [string, string][] = [
   ["renn group create team web api", "make it, with members"],
@@ -54,6 +54,12 @@ export function registerGroup(program: Command): void {
     .action(async (name: string, _options, command: Command) => change({ action: "delete", name: bare(name) }, command));
 }
 
+/** All members, on as many lines as they need. */
+function groupText(group: GroupRecord): string {
+  const members = group.members.map(peer).join(", ") || "(nobody)";
+  return joined([bold(`@${group.name}`), members, dim(`by ${harmlessLine(group.createdBy)}, ${ago(group.createdAt)}`)]);
+}
+
 const bare = (name: string) => name.replace(/^@/, "");
 
 async function change(fields: Fields<"groups">, command: Command): Promise<void> {
@@ -62,7 +68,7 @@ async function change(fields: Fields<"groups">, command: Command): Promise<void>
     const groups = await me.client.call("groups", fields);
     if (options.json) return printJson(groups);
     if (fields.action === "delete") return print(`deleted @${fields.name}`);
-    await print(groups.length ? groupTable(groups) : "no groups yet");
+    await print(groups.map(groupText).join("\n") || "no groups yet");
     if (groups[0] && fields.action === "create") await hint(`renn send @${groups[0].name} "…" --wait`);
   });
 }

@@ -1,6 +1,6 @@
 // status, whoami, name, prune, group, mute: who is on the bus.
 import type { Command } from "commander";
-import type { GroupRecord, PeerRecord, Result } from "../../protocol/schemas.ts";
+import type { PeerRecord, Result } from "../../protocol/schemas.ts";
 import { harmlessLine } from "../../protocol/text.ts";
 import { version } from "../../version.ts";
 import { handleCell } from "./message.ts";
@@ -163,17 +163,4 @@ async function prune(options: Common): Promise<void> {
     if (options.json) return printJson(result);
     await print(result.removed.length ? wrapped(`deleted ${result.removed.join(", ")}`) : "nothing to delete");
   });
-}
-
-/** How groups look in a list. */
-export function groupTable(groups: GroupRecord[]): string {
-  return table(
-    ["group", "members", "by", "made"],
-    groups.map((g): Cell[] => [
-      { text: `@${g.name}`, paint: bold },
-      g.members.join(", ") || "(nobody)",
-      handleCell(g.createdBy),
-      { text: ago(g.createdAt), paint: dim },
-    ]),
-  );
 }

@@ -93,8 +93,9 @@ function messageText(m: Summary): string {
   const head = `${messageId(m.id)} ${dim(`thread ${m.threadId} #${m.seq}`)}${answer} ${route(m)}:`;
   const whole = terminalWidth() - clockColumns;
   const rest = whole - Bun.stringWidth(head) - 1;
-  const fits = rest >= firstLineColumnsMin;
-  return `${head}${fits ? " " : "\n"}${fitColumns(harmlessLine(m.firstLine), fits ? rest : whole)}`;
+  const text = harmlessLine(m.firstLine);
+  const fits = rest >= Math.min(firstLineColumnsMin, Bun.stringWidth(text));
+  return `${head}${fits ? " " : "\n"}${fitColumns(text, fits ? rest : whole)}`;
 }
 
 /** By the desktop's own program; where there is none the line on the terminal has to do. */
