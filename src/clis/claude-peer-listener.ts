@@ -1,5 +1,6 @@
 // Where Claude sessions send notices about our frames, and their own messages to us: a socket of this very process beside theirs, since they check who listens.
 import { lstatSync, unlinkSync } from "node:fs";
+import { peerCredentials } from "../credentials.ts";
 import { LineSplitter } from "../wire.ts";
 import { asObject, parseObject, textField } from "./payload.ts";
 
@@ -8,13 +9,16 @@ export type Notice = { kind: "notice"; messageId: string; status: string; reason
 /** A notice, or a text that a session's own SendMessage brought; `from` is its socket as `uds:<path>`. */
 export type PeerWord = Notice | { kind: "said"; from: string; body: string };
 
+/** Hears a word and the pid of the process that brought it, where the platform tells. */
+export type Hear = (word: PeerWord, pid: number | null) => void;
+
 /** A socket of ours; `address` is what frames name in `from`. */
 export type PeerListener = { address: string };
 
 const openMsMax = 30_000;
 
 /** Listens in the folder of Claude's sockets; null where that is not our user's alone. Ends with the process. */
-export function peerListener(folder: string, hear: (word: PeerWord) => void): PeerListener | null {
+export function peerListener(folder: string, hear: Hear): PeerListener | null {
   const path = `${folder}/${process.pid}.sock`;
   // Sockets appear with the mode that the umask leaves: this one is for our user.
   const umask = process.umask(0o077);
@@ -41,20 +45,22 @@ function remove(path: string): void {
   }
 }
 
-type State = { splitter: LineSplitter; timer: ReturnType<typeof setTimeout> };
+type State = { pid: number | null; splitter: LineSplitter; timer: ReturnType<typeof setTimeout> };
 
-function listen(path: string, hear: (word: PeerWord) => void): void {
+function listen(path: string, hear: Hear): void {
   const server = Bun.listen<State>({
     unix: path,
     socket: {
       open(socket) {
-        socket.data = { splitter: new LineSplitter(), timer: setTimeout(() => socket.end(), openMsMax) };
+        // Bun's types do not name the descriptor, but it is there.
+        const pid = peerCredentials((socket as unknown as { fd: number }).fd)?.pid ?? null;
+        socket.data = { pid, splitter: new LineSplitter(), timer: setTimeout(() => socket.end(), openMsMax) };
       },
       data(socket, bytes) {
         socket.data.splitter.push(bytes, (line) => {
           const word = line === "too-long" ? null : understand(new TextDecoder().decode(line));
           if (line === "too-long") socket.end();
-          if (word) hear(word);
+          if (word) hear(word, socket.data.pid);
         });
       },
       close: (socket) => clearTimeout(socket.data?.timer),

@@ -29,11 +29,12 @@ export function claudePeer(onReply?: PeerReply): NativeChannel {
   const guard = floodGuard();
   const listeners = new Map<string, PeerListener | null>();
 
-  function hear(word: PeerWord): void {
+  function hear(word: PeerWord, pid: number | null): void {
     if (word.kind === "said") {
       const post = lastPost.get(word.from);
       const id = post?.ids.at(-1);
-      if (post && id !== undefined) onReply?.(post.session, id, word.body);
+      // `from` is only a claim: the word counts as the session's when its own process brought it.
+      if (post && id !== undefined && (pid === null || pid === post.session.hostPid)) onReply?.(post.session, id, word.body);
       return;
     }
     const post = posts.get(word.messageId);

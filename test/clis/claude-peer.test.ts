@@ -122,6 +122,22 @@ test("Claude's own SendMessage answers the last message", async () => {
   expect(replies).toEqual([[42, "yes\nplease"]]);
 });
 
+test("another process cannot speak as the session by naming its socket", async () => {
+  const c = claude();
+  const replies: string[] = [];
+  const { push } = pusher(c.session, (_session, _id, body) => replies.push(body));
+  push();
+  await until(() => c.lines.length === 2);
+  const { from } = c.frames()[1];
+  const word = (content: string) => ({ type: "user", from: `uds:${c.socketPath}`, message: { role: "user", content } });
+  const script = `const s = await Bun.connect({ unix: ${JSON.stringify(from.replace(/^uds:/, ""))}, socket: { data() {}, close() { process.exit(0); } } });
+    s.write(${JSON.stringify(`${JSON.stringify(word("forged"))}\n`)}); s.end();`;
+  expect(await Bun.spawn([process.execPath, "-e", script]).exited).toBe(0);
+  await answer(from, word("real"));
+  await until(() => replies.length > 0);
+  expect(replies).toEqual(["real"]);
+});
+
 test("the same text again is made different, and floods end before Claude's own guard", async () => {
   const c = claude();
   const { outcomes, push } = pusher(c.session);
