@@ -9,8 +9,11 @@ import { connectJson } from "./websocket.ts";
 const pushMsMax = 5_000;
 const knownHostsMax = 100;
 
-/** The channel. Nothing of it is stored: each push is a connection of its own. */
-export function codexServer(version: string): NativeChannel {
+/**
+ * The channel. Nothing of it is stored: each push is a connection of its own. With `resume` (config.json's codexResume) a thread that the server does not
+ * hold any more is loaded first; its turn then runs with nobody watching, so that is the user's to allow.
+ */
+export function codexServer(version: string, resume = false): NativeChannel {
   const hosts = new Map<string, string | null>();
   /** Where the server of a process listens as its arguments say (`unix://` alone is the default place); null for other processes. Asked once a process. */
   function listensAt(session: SessionView): string | null {
@@ -33,7 +36,7 @@ export function codexServer(version: string): NativeChannel {
     push(session, frame, report) {
       const path = socketOf(session);
       if (path === null) return report({ kind: "failed", reason: "no app-server of Codex holds this session" });
-      void startTurn(path, version, session.cliSessionId, frame).then((outcome) => outcome && report(outcome));
+      void startTurn(path, { version, resume }, session.cliSessionId, frame).then((outcome) => outcome && report(outcome));
     },
   };
 }
@@ -73,26 +76,32 @@ function ownSocket(path: string): boolean {
   }
 }
 
+type How = { version: string; resume: boolean };
+type Call = { method: string; params: object };
+
 /** Null when the server took the turn. Never rejects. */
-async function startTurn(path: string, version: string, threadId: string, frame: NativeFrame): Promise<NativeOutcome | null> {
+async function startTurn(path: string, how: How, threadId: string, frame: NativeFrame): Promise<NativeOutcome | null> {
   const { promise: late, resolve: lateNow } = Promise.withResolvers<NativeOutcome>();
   const timer = setTimeout(() => lateNow({ kind: "failed", reason: "the app-server of Codex does not answer" }), pushMsMax);
-  const work = talk(path, [
-    { method: "initialize", params: { clientInfo: { name: "renn", title: "renn", version }, capabilities: { experimentalApi: true } } },
-    {
-      method: "turn/start",
-      params: {
-        threadId,
-        input: [{ type: "text", text: pushedInput(frame.ids) }],
-        additionalContext: { renn: { kind: "untrusted", value: frame.text } },
-      },
+  const clientInfo = { name: "renn", title: "renn", version: how.version };
+  const turn: Call = {
+    method: "turn/start",
+    params: {
+      threadId,
+      input: [{ type: "text", text: pushedInput(frame.ids) }],
+      additionalContext: { renn: { kind: "untrusted", value: frame.text } },
     },
-  ]).catch((error): NativeOutcome => ({ kind: "failed", reason: String(error instanceof Error ? error.message : error).slice(0, 300) }));
+  };
+  const load: Call = { method: "thread/resume", params: { threadId, excludeTurns: true } };
+  const calls = [{ method: "initialize", params: { clientInfo, capabilities: { experimentalApi: true } } }, turn];
+  const work = talk(path, calls, how.resume ? [load, turn] : []).catch(
+    (error): NativeOutcome => ({ kind: "failed", reason: String(error instanceof Error ? error.message : error).slice(0, 300) }),
+  );
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
-/** Makes the calls one after the other on one connection; throws with the first refusal. */
-async function talk(path: string, calls: { method: string; params: object }[]): Promise<null> {
+/** Makes the calls one after the other on one connection; when the last says that there is no such thread, `otherwise` too. Throws with the first refusal. */
+async function talk(path: string, calls: Call[], otherwise: Call[]): Promise<null> {
   let answer = Promise.withResolvers<unknown>();
   const socket = await connectJson(
     realpathSync(path),
@@ -106,11 +115,17 @@ async function talk(path: string, calls: { method: string; params: object }[]): 
     },
   );
   try {
-    for (const [id, call] of calls.entries()) {
+    const left = [...calls];
+    let instead = otherwise;
+    for (let id = 0, call = left.shift(); call; id++, call = left.shift()) {
       answer = Promise.withResolvers<unknown>();
       socket.send({ id, ...call });
       const error = asObject(asObject(await answer.promise)?.error);
-      if (error) throw new Error(`${call.method}: ${String(error.message)}`);
+      const reason = String(error?.message);
+      if (error && instead.length && /not found/.test(reason)) {
+        left.push(...instead);
+        instead = [];
+      } else if (error) throw new Error(`${call.method}: ${reason}`);
       if (call.method === "initialize") socket.send({ method: "initialized" });
     }
     return null;

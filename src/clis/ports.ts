@@ -6,9 +6,11 @@ import { claudePeer, type PeerReply } from "./claude-peer.ts";
 import { codexServer } from "./codex-server.ts";
 import { clis } from "./index.ts";
 
-/** One port for each CLI. `onReply` hears answers that a session gave through its own CLI's messaging. */
-export function cliPorts(onReply?: PeerReply): CliPort[] {
-  const channels: Partial<Record<ClientName, NativeChannel>> = { claude: claudePeer(onReply), codex: codexServer(version) };
+/**
+ * One port for each CLI. `onReply` hears answers that a session gave through its own CLI's messaging; `codexResume` is config.json's.
+ */
+export function cliPorts(onReply?: PeerReply, codexResume = false): CliPort[] {
+  const channels: Partial<Record<ClientName, NativeChannel>> = { claude: claudePeer(onReply), codex: codexServer(version, codexResume) };
   return clis.map((cli) => {
     const native = channels[cli.client];
     return { client: cli.client, ...cli.facts, ...(cli.proofReader && { proofReader: cli.proofReader }), ...(native && { native }) };

@@ -99,7 +99,10 @@ async function run(paths: HomePaths, signals: Signals): Promise<never> {
     ownerHandle: config.owner,
     repliesToAll: config.replies === "all",
     retentionDays: config.retentionDays,
-    ports: cliPorts((session, messageId, body) => broker.sessionSaid(session.client, session.cliSessionId, messageId, body)),
+    ports: cliPorts(
+      (session, messageId, body) => broker.sessionSaid(session.client, session.cliSessionId, messageId, body),
+      config.codexResume,
+    ),
     version,
     log,
   });

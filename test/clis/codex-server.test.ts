@@ -119,6 +119,22 @@ test("a thread that the server does not hold, and a server that is gone", async 
   ]);
 });
 
+test("a thread that is not loaded is loaded first where the user allowed it", async () => {
+  let loaded = false;
+  const s = server((call) => {
+    if (call.method === "thread/resume") loaded = true;
+    const refuse = call.method === "turn/start" && !loaded;
+    return JSON.stringify(refuse ? { id: call.id, error: { code: -32600, message: "thread not found" } } : { id: call.id, result: {} });
+  });
+  const outcomes: NativeOutcome[] = [];
+  codexServer("1", true).push(await session(s.path), { ids: [42], text: "x", from: "x" }, (outcome) => outcomes.push(outcome));
+  await until(() => s.heard.length === 5);
+  const methods = (s.heard as { method: string }[]).map((call) => call.method);
+  expect(methods).toEqual(["initialize", "initialized", "turn/start", "thread/resume", "turn/start"]);
+  expect(s.heard).toContainEqual(expect.objectContaining({ params: { threadId: "t1", excludeTurns: true } }));
+  expect(outcomes).toEqual([]);
+});
+
 const listens: [string, string | null][] = [
   ["codex app-server --listen unix:// --managed-daemon", ""],
   ["codex app-server --listen unix:///x/y.sock", "/x/y.sock"],
