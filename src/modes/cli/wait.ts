@@ -78,7 +78,7 @@ async function wait(id: string, options: { any?: boolean; message?: string; time
 export async function waitAndShow(options: Common, what: WaitFor): Promise<WaitResult> {
   const deadline = performance.now() + what.timeoutMs;
   const result = await withBus(options, async (me) => {
-    const live = options.json ? null : await liveMissing(options, what);
+    const live = options.json || !what.timeoutMs ? null : await liveMissing(options, what);
     try {
       return await waitLong(me, what, deadline);
     } finally {
