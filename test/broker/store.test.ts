@@ -173,3 +173,48 @@ test("at the stop the log is in the file, and lastSeen with it", () => {
   expect(db.query("SELECT last_seen_at FROM peers WHERE handle = 'ann'").get()).toEqual({ last_seen_at: seen });
   db.close();
 });
+
+test("what is answered with ok waits for the disk where it must, and only there", () => {
+  const world = new World();
+  const ann = world.register("ann");
+  const worker = world.session("worker");
+  world.register("bob");
+  let asked: boolean[] = [];
+  const { store } = world.broker.bus;
+  const begin = store.begin.bind(store);
+  store.begin = (durable) => {
+    asked.push(durable);
+    begin(durable);
+  };
+  const durable = (from: typeof ann, type: string, fields: object) => {
+    asked = [];
+    from.request(type, fields);
+    return [asked, (store.db.query("PRAGMA synchronous").get() as { synchronous: number }).synchronous];
+  };
+  const session = { ...worker.fields, handle: undefined, event: "prompt" };
+  for (const [from, type, fields] of [
+    [ann, "send", { threadId: null, to: ["bob", "worker"], body: "hi" }],
+    [worker, "reply", { messageId: 1, body: "yes" }],
+    [ann, "ack", { ids: [2] }],
+    [ann, "delivered", { ids: [2] }],
+    [ann, "groups", { action: "create", name: "crew" }],
+    [ann, "register", { handle: "ann", clientKind: "mcp" }],
+    [worker, "session", { ...session, title: "A name" }],
+    [worker, "session", { ...session, handle: "chosen" }],
+    [ann, "prune", {}],
+  ] as const)
+    expect([type, durable(from, type, fields)]).toEqual([type, [[true], 2]]);
+  for (const [from, type, fields] of [
+    [worker, "session", session],
+    [worker, "hook", { event: "prompt" }],
+    [ann, "read", { ids: [1] }],
+    [ann, "status", {}],
+    [ann, "fetch-push", { handle: "ann", limit: 1 }],
+  ] as const)
+    expect([type, durable(from, type, fields)]).toEqual([type, [[false], 1]]);
+  asked = [];
+  ann.post("status");
+  worker.post("send", { threadId: null, to: "ann", body: "in one turn with a status" });
+  world.settle();
+  expect(asked).toEqual([true]);
+});
