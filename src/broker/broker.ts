@@ -54,6 +54,8 @@ export class Broker {
   private steps: (() => void)[] = [];
   private readonly leaving = new Set<Conn>();
   private nextConn = 1;
+  /** Why the last turn that failed did. */
+  private failure: unknown;
   /** Called when something wants a turn; the server schedules one. */
   wake: () => void = () => {};
 
@@ -66,7 +68,7 @@ export class Broker {
       nativeReport: (session, ids, outcome) => bus.later(() => this.nativeOutcome(session, ids, outcome)),
     });
     this.bus = bus;
-    if (!this.inTurn(true, () => load(bus))) throw new Error("the store could not be read; the log has the cause");
+    if (!this.inTurn(true, () => load(bus))) throw new Error("the store could not be read; the log has the cause", { cause: this.failure });
   }
 
   /** A new connection. */
@@ -201,6 +203,7 @@ export class Broker {
 
   private takeBackTurn(error: unknown): void {
     const { bus } = this;
+    this.failure = error;
     bus.log("error", "turn-failed", { error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
     try {
       bus.store.rollback();

@@ -3,13 +3,13 @@ import { lstatSync } from "node:fs";
 import { Broker } from "../broker/broker.ts";
 import { type Log, openLog } from "../broker/log.ts";
 import { Server } from "../broker/server.ts";
-import { openStore } from "../broker/store/migrate.ts";
+import { isCorrupt, moveAside, openStore } from "../broker/store/migrate.ts";
 import { Store } from "../broker/store/store.ts";
 import { cliPorts } from "../clis/ports.ts";
 import { type HomePaths, homePaths } from "../home.ts";
 import { realSystem } from "../system.ts";
 import { version } from "../version.ts";
-import { readConfig } from "./serve/config.ts";
+import { type Config, readConfig } from "./serve/config.ts";
 import {
   holdsLock,
   placeSocket,
@@ -83,29 +83,46 @@ async function endUnlocked(paths: HomePaths): Promise<void> {
       throw new StartError(`broker ${other.pid} still serves ${paths.home} without its lock; end it first`);
 }
 
+/** Opens the store and a broker over it. A store that is corrupt is moved aside, which is said loudly, and a new one is begun. */
+function openBroker(paths: HomePaths, config: Config, log: Log): { broker: Broker; store: Store; place: StorePlace } {
+  const { db, moved } = openStore(paths.database, realSystem.now());
+  if (moved) tellMoved(moved, log);
+  const place = new StorePlace(paths.database);
+  try {
+    const store = new Store(db, () => place.holds());
+    const broker: Broker = new Broker({
+      system: realSystem,
+      store,
+      token: tokenReader(paths, (event) => log("warn", event)),
+      limits: config.limits,
+      ownerHandle: config.owner,
+      repliesToAll: config.replies === "all",
+      retentionDays: config.retentionDays,
+      ports: cliPorts(
+        (session, messageId, body) => broker.sessionSaid(session.client, session.cliSessionId, messageId, body),
+        config.codexResume,
+      ),
+      version,
+      log,
+    });
+    return { broker, store, place };
+  } catch (error) {
+    if (!isCorrupt(error) && !(error instanceof Error && isCorrupt(error.cause))) throw error;
+    db.close();
+    tellMoved(moveAside(paths.database, realSystem.now()), log);
+    return openBroker(paths, config, log);
+  }
+}
+
+function tellMoved(moved: string, log: Log): void {
+  log("error", "store-was-corrupt", { movedTo: moved });
+  process.stderr.write(`renn: the store was corrupt and was moved to ${moved}; a new one was started\n`);
+}
+
 async function run(paths: HomePaths, signals: Signals): Promise<never> {
   const log = openLog(paths.log, process.env.RENN_LOG, realSystem.now);
   const config = readConfig(paths.config);
-  const { db, moved } = openStore(paths.database, realSystem.now());
-  if (moved) log("error", "store-was-corrupt", { movedTo: moved });
-  if (moved) process.stderr.write(`renn: the store was corrupt and was moved to ${moved}; a new one was started\n`);
-  const place = new StorePlace(paths.database);
-  const store = new Store(db, () => place.holds());
-  const broker: Broker = new Broker({
-    system: realSystem,
-    store,
-    token: tokenReader(paths, (event) => log("warn", event)),
-    limits: config.limits,
-    ownerHandle: config.owner,
-    repliesToAll: config.replies === "all",
-    retentionDays: config.retentionDays,
-    ports: cliPorts(
-      (session, messageId, body) => broker.sessionSaid(session.client, session.cliSessionId, messageId, body),
-      config.codexResume,
-    ),
-    version,
-    log,
-  });
+  const { broker, store, place } = openBroker(paths, config, log);
   const server = new Server(broker, realSystem.monotonic);
   const listening = new Listening(paths, server, log);
   listening.start();

@@ -69,10 +69,8 @@ export class Audit {
       );
     }
     this.checkOrder(before, facts);
-    checkHandouts(bus, this.deliveries);
-    checkPeers(bus, this.deliveries);
+    checkState(bus, this.deliveries);
     this.checkThreads(bus);
-    checkPlaces(bus);
   }
 
   /** Each new message was answered with ok or has no known outcome; each has all of its deliveries; none is gone. */
@@ -151,6 +149,13 @@ export class Audit {
       must(stored.join() === remembered.join(), () => `thread ${threadId} has participants ${stored}, remembered are ${remembered}`);
     }
   }
+}
+
+/** What must hold at any moment, whatever went before: the broker's memory is what its store says. */
+export function checkState(bus: Bus, deliveries: ReadonlyMap<string, Delivery> = readDeliveries(bus)): void {
+  checkHandouts(bus, deliveries);
+  checkPeers(bus, deliveries);
+  checkPlaces(bus);
 }
 
 function readDeliveries(bus: Bus): Map<string, Delivery> {

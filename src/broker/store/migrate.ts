@@ -33,11 +33,28 @@ export function openStore(path: string, now: number): { db: Database; moved: str
   try {
     return { db: openAndMigrate(path), moved: null };
   } catch (error) {
-    if (!(error instanceof SQLiteError) || (error.code !== "SQLITE_CORRUPT" && error.code !== "SQLITE_NOTADB")) throw error;
-    const moved = `${path}.corrupt-${now}`;
-    for (const end of ["", "-wal", "-shm"]) if (existsSync(path + end)) renameSync(path + end, moved + end);
+    if (!isCorrupt(error)) throw error;
+    const moved = moveAside(path, now);
     return { db: openAndMigrate(path), moved };
   }
+}
+
+/** Whether SQLite says that a file is corrupt or no database. */
+export function isCorrupt(error: unknown): boolean {
+  if (!(error instanceof SQLiteError)) return false;
+  // Damage to the search index has no code of its own.
+  return (
+    error.code?.startsWith("SQLITE_CORRUPT") === true ||
+    error.code === "SQLITE_NOTADB" ||
+    error.message.startsWith("invalid fts5 file format")
+  );
+}
+
+/** Moves a store that nobody has open out of the way; its new path. */
+export function moveAside(path: string, now: number): string {
+  const moved = `${path}.corrupt-${now}`;
+  for (const end of ["", "-wal", "-shm"]) if (existsSync(path + end)) renameSync(path + end, moved + end);
+  return moved;
 }
 
 function openAndMigrate(path: string): Database {
