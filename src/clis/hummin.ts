@@ -18,11 +18,17 @@ const proofReader = (): ProofReader => (row) => {
 function edits(place: SetupPlace): Edit[] {
   const folder = place.project ? `${place.project}/.hummin` : place.folder;
   const env = Object.keys(place.env).length ? { env: place.env } : {};
-  // pi keeps its servers in a file of their own, Hummin in its settings.
-  const servers = /\/\.pi\//.test(`${folder}/`) ? `${folder}/mcp.json` : `${folder}/settings.json`;
+  // pi keeps its servers in a file of their own, Hummin in its settings. pi hides tools behind scripts unless they are named as direct.
+  const isPi = /\/\.pi\//.test(`${folder}/`);
+  const servers = isPi ? `${folder}/mcp.json` : `${folder}/settings.json`;
   return [
     { kind: "plugin", file: `${folder}/extensions/renn.ts`, name: "hummin" },
-    { kind: "value", file: servers, path: ["mcpServers", "renn"], value: { command: place.program, args: ["mcp"], ...env } },
+    {
+      kind: "value",
+      file: servers,
+      path: ["mcpServers", "renn"],
+      value: { command: place.program, args: ["mcp"], ...env, ...(isPi && { exposure: "direct" }) },
+    },
   ];
 }
 

@@ -65,7 +65,7 @@ class Conversation {
     const message = this.link.closed || this.mail.empty ? null : this.takeMessage();
     if (!message) return;
     try {
-      this.pi.sendMessage(message, { deliverAs: this.busy ? "steer" : "followUp", triggerTurn: true });
+      this.pi.sendMessage(message, { deliverAs: this.busy ? "steer" : "followUp", triggerTurn: !this.headless });
     } catch {
       this.mail.forget(message.details.ids);
       this.link.socket?.destroy();
@@ -81,11 +81,10 @@ class Conversation {
     return message ? { message } : undefined;
   }
 
+  /** A tool has run: what waits goes into the next request, not into one after it. */
   async toolDone() {
-    if (!this.headless) return;
-    await this.ask("post-tool");
-    const message = this.mail.empty ? null : this.takeMessage();
-    if (message) this.pi.sendMessage(message, { deliverAs: "steer", triggerTurn: false });
+    if (this.headless) await this.ask("post-tool");
+    this.wake();
   }
 
   /** A request to the model is being made of these messages. */

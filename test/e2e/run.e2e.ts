@@ -9,6 +9,7 @@ import { claudeIdentity } from "./clis/claude-identity.ts";
 import { codex } from "./clis/codex.ts";
 import { gemini } from "./clis/gemini.ts";
 import { opencode } from "./clis/opencode.ts";
+import { pi } from "./clis/pi.ts";
 import { headlessScenarios } from "./common.ts";
 import { installClis } from "./install.ts";
 import { type Outcome, play, type Scenario, table } from "./scenario.ts";
@@ -27,6 +28,7 @@ const groups: Group[] = [
   { cli: codex, scenarios: (w, t, c) => [...headlessScenarios(w, c), ...wakingScenarios(w, t, c)] },
   { cli: opencode, scenarios: (w, t, c) => [...headlessScenarios(w, c), ...wakingScenarios(w, t, c)] },
   { cli: gemini, scenarios: (w, t, c) => [...headlessScenarios(w, c), ...pulledScenarios(w, t, c)] },
+  { cli: pi, scenarios: (w, t, c) => [...headlessScenarios(w, c), ...wakingScenarios(w, t, c)] },
 ];
 const outcomes: Outcome[] = [];
 const began = performance.now();
