@@ -144,7 +144,7 @@ async function play(stage: Stage): Promise<void> {
   docs.host.kill("SIGKILL");
   await docs.host.exited;
   docs.client.close();
-  await step(`The owner asks ${bold("@team")}, and waits for all of them.`);
+  await step("The owner asks @team, and waits for all of them.");
   const sent = await owner.call("send", { threadId: null, to: ["@team"], body: "Shall we ship 2.0 today? Tests are green." });
   await tell(deliveryTable(sent.deliveries, room));
   const waiting = owner.call("wait", { threadId: sent.threadId, until: "all_replied", timeoutMs: 30_000, confirm: true });

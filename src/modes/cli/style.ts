@@ -13,7 +13,9 @@ export function terminalWidth(): number {
   return onTerminal ? process.stdout.columns || Number(process.env.COLUMNS) || 80 : Number.POSITIVE_INFINITY;
 }
 
-const paint = (code: string) => (text: string) => (coloured && text ? `\x1b[${code}m${text}\x1b[0m` : text);
+/** Ends only what it began, so that a coloured word inside bold text does not end the bold. */
+const paint = (code: string) => (text: string) =>
+  coloured && text ? `\x1b[${code}m${text}\x1b[${code === "1" || code === "2" ? 22 : 39}m` : text;
 export const bold = paint("1");
 export const dim = paint("2");
 export const red = paint("31");
@@ -116,9 +118,9 @@ export function prose(text: string, columns = terminalWidth()): string {
   return lines.map((line) => (/^\s/.test(line) ? line : wrapped(line, columns))).join("\n");
 }
 
-/** A paragraph behind an indent, broken between words where the terminal ends. */
+/** Text behind an indent, broken between words where the terminal ends. */
 export function indented(text: string, indent: number, columns = terminalWidth()): string {
-  return wrapped(text, columns - indent).replace(/^/gm, " ".repeat(indent));
+  return prose(text, columns - indent).replace(/^/gm, " ".repeat(indent));
 }
 
 /** The same, but for its first line, before which something stands already. */
