@@ -19,18 +19,19 @@ test("before auth every line gets auth_required, whatever it is, and the next tr
   `);
 });
 
-test("a wrong token is told and the connection closed; nothing after it is answered", () => {
-  const world = new World();
-  const a = world.connect("a", { auth: false });
-  a.post("auth", { token: "wrong" });
-  a.post("auth", { token });
-  world.settle();
-  world.play(`
-    a< bad_token
-    a< closed
-  `);
-  expect(world.broker.bus.conns.size).toBe(0);
-});
+for (const wrong of ["wrong", "", `${token}0`, token.slice(1), token.toUpperCase(), `${token.slice(0, -1)}1`])
+  test(`a wrong token is told and the connection closed; nothing after it is answered: ${wrong}`, () => {
+    const world = new World();
+    const a = world.connect("a", { auth: false });
+    a.post("auth", { token: wrong });
+    a.post("auth", { token });
+    world.settle();
+    world.play(`
+      a< bad_token
+      a< closed
+    `);
+    expect(world.broker.bus.conns.size).toBe(0);
+  });
 
 test("whoever has not said the token after ten seconds is closed, and not before", () => {
   const world = new World();

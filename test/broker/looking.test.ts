@@ -132,6 +132,11 @@ describe("watch", () => {
       bob> read {ids: [1]}
       bob< ok
       eye< watch {kind: state, messageId: 1, threadId: 1, handle: bob, state: delivered}
+      bob> delivered {ids: [1]}
+      bob< ok
+      bob> read {ids: [1]}
+      bob< ok
+      eye< nothing
       bob> name {handle: robert}
       bob< ok
       eye< watch {kind: renamed, handle: robert, from: bob}
