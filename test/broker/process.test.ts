@@ -30,8 +30,18 @@ function run(paths: HomePaths, cwd = paths.home) {
 async function serving(paths: HomePaths): Promise<Running> {
   const broker = run(paths);
   running.push(broker);
-  await until(() => existsSync(paths.socket), "the socket");
+  await until(() => answers(paths), "the broker");
   return broker;
+}
+
+/** Whether somebody listens: the socket is there a moment before it takes connections. */
+async function answers(paths: HomePaths): Promise<boolean> {
+  try {
+    (await RawClient.connect(paths.socket)).close();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function client(paths: HomePaths, handle: string): Promise<RawClient> {
@@ -62,7 +72,7 @@ test("its files are the user's alone, made so", async () => {
     stderr: "ignore",
   });
   running.push({ child: broker as never, output: Promise.resolve(["", ""]) });
-  await until(() => existsSync(paths.socket), "the socket");
+  await until(() => answers(paths), "the broker");
   const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
   expect([paths.home, paths.socket, paths.token, paths.database, paths.lock, paths.log].map(mode)).toEqual([
     "700",
@@ -85,7 +95,7 @@ test("of five that start at once one serves, and the others end well and say who
   const server = brokers.find((b) => b.child.exitCode === null);
   expect(ended.map((b) => b.child.exitCode)).toEqual([0, 0, 0, 0]);
   for (const { output } of ended) expect((await output)[0]).toMatch(/^renn: (broker \d+ .*|another broker) serves /);
-  await until(() => existsSync(paths.socket), "the socket");
+  await until(() => answers(paths), "the broker");
   const c = await client(paths, "ann");
   c.request(3, "stats");
   expect(await c.take(1)).toMatchObject([{ result: { pid: server?.child.pid } }]);
