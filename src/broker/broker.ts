@@ -41,6 +41,9 @@ const lastOfTurn: ReadonlySet<RequestType> = new Set([
   "threads",
   "status",
   "fetch-push",
+  "groups",
+  "collect",
+  "why",
 ]);
 /** A native channel that failed is left alone for so long; one that refused, until the next session start. */
 const nativeRestMs = 5 * 60_000;

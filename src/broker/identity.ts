@@ -107,7 +107,9 @@ export function register(bus: Bus, conn: Conn, f: Fields<"register">): { handle:
   const near = nearestSession(bus, conn, f)?.peer ?? null;
   const facts: PeerFacts = {};
   for (const key of ["display", "role", "client", "cwd", "version"] as const) if (f[key] !== undefined) facts[key] = f[key] as never;
-  const peer = f.owner ? ownerFor(bus, f) : (namedPeer(bus, f, facts) ?? hintedPeer(bus, f) ?? near ?? strangerFor(bus, f, facts));
+  const peer = f.owner
+    ? ownerFor(bus, f)
+    : (namedPeer(bus, f, facts) ?? hintedPeer(bus, f) ?? near ?? itself(conn) ?? strangerFor(bus, f, facts));
   if (!f.owner && f.handle === undefined && !f.sessionHint && peer === near) updatePeer(bus, peer, pick(facts, ["display", "role"]));
   else updatePeer(bus, peer, f.owner ? pick(facts, ["display", "role"]) : facts);
   if (f.version !== undefined) set(bus, conn, "version", f.version);
@@ -148,6 +150,11 @@ export function hintedSessionPeer(bus: Bus, hint: string, client: string | undef
   const peer = row && bus.peers.get(row.peer_id);
   if (peer) return peer;
   throw new ProtocolError("unknown_handle", `sessionHint: no session ${JSON.stringify(hint)} of ${client ?? "any client"} is known`);
+}
+
+/** Who says no more than before stays who it is; nobody is the owner without saying so. */
+function itself(conn: Conn): Peer | null {
+  return conn.peer && !conn.peer.owner ? conn.peer : null;
 }
 
 function strangerFor(bus: Bus, f: Fields<"register">, facts: PeerFacts): Peer {

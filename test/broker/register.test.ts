@@ -215,3 +215,24 @@ test("what a command of a session says of itself changes no facts of the session
   const peer = a.call("status", {}).peers.find((p) => p.handle === "worker");
   expect(peer).toMatchObject({ client: "claude", cwd: "/w/api", display: "The worker" });
 });
+
+test("a connection that registers again without a handle stays who it is, but not the owner", () => {
+  const world = new World();
+  const a = world.connect("a");
+  const fields = { clientKind: "cli", client: "codex", cwd: "/w/api" };
+  expect(a.call("register", fields).handle).toBe("codex-api");
+  expect(a.call("register", { ...fields, role: "reviewer" }).handle).toBe("codex-api");
+  a.call("register", { owner: true, clientKind: "cli" });
+  expect(a.call("register", fields)).toMatchObject({ handle: "codex-api-2", owner: false });
+});
+
+test("start times are compared as strings", () => {
+  const world = new World();
+  world.system.processes.set(77, { parent: 1, start: "12345" });
+  const session = { ...world.sessionFields("s"), host: { hostPid: 77, hostStart: 12_345 } };
+  expect(world.connect("a").call("session", session)).toEqual({ handle: "claude" });
+  world.advance(10_000);
+  for (const hostStart of [12_345, "12345"])
+    expect(world.connect("b").call("register", { clientKind: "cli", host: { hostPid: 77, hostStart } }).handle).toBe("claude");
+  expect(world.connect("c").call("register", { clientKind: "cli", host: { hostPid: 77, hostStart: "012345" } }).handle).toBe("other");
+});
