@@ -131,3 +131,11 @@ test("help stands on standard output and names the exit statuses; every command 
   ])
     expect(names).toContain(name);
 }, 10_000);
+
+test("the help of a command shows what every command takes, and how it is used", () => {
+  const help = Bun.spawnSync([...rennCommand(), "send", "--help"]).stdout.toString();
+  for (const said of ["--as <handle>", "--json", "--wait [until]", 'renn send web api "Ship today?" --wait']) expect(help).toContain(said);
+  expect(help).not.toContain("--version");
+  const wrong = Bun.spawnSync([...rennCommand(), "send", "api", "-x marks the spot"]);
+  expect([wrong.exitCode, wrong.stderr.toString()]).toEqual([2, expect.stringMatching(/^renn: .*put -- before a body.*\n$/)]);
+}, 10_000);

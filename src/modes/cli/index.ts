@@ -94,6 +94,7 @@ function newProgram(name: string): Command {
       },
       minWidthToWrap: 20,
       styleTitle: bold,
+      showGlobalOptions: true,
       visibleGlobalOptions: (command) => (command.parent ? program.options.filter((option) => option.long !== "--version") : []),
     })
     .configureOutput({ outputError: (text) => warn(usageLine(text, name)) })
