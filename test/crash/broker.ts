@@ -24,7 +24,13 @@ export function makeHome(parent = tmpdir(), config: object = { limits: wideLimit
 
 /** The environment in which a broker of `paths` runs. */
 export function brokerEnv(paths: HomePaths): Record<string, string> {
-  return { PATH: process.env.PATH ?? "", HOME: paths.home, RENN_HOME: paths.home, TMPDIR: tmpdir() };
+  return {
+    PATH: process.env.PATH ?? "",
+    HOME: paths.home,
+    BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0",
+    RENN_HOME: paths.home,
+    TMPDIR: tmpdir(),
+  };
 }
 
 /** Starts `renn broker run`, with `wrapper` before it (`prlimit …`, `setpriv …`). */
