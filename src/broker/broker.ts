@@ -4,11 +4,10 @@
 import type { ClientName } from "../protocol/constants.ts";
 import { ProtocolError } from "../protocol/errors.ts";
 import { errorLine } from "../protocol/frames.ts";
-import type { RequestType } from "../protocol/schemas.ts";
 import { hasVisible } from "../protocol/text.ts";
 import { type Bus, type BusOptions, type Conn, due, type QueuedLine, type Session, type Sink } from "./bus.ts";
 import { takeBack } from "./delivery.ts";
-import { handleLine, isDurable, type Line, readLine } from "./dispatch.ts";
+import { handleLine, isDurable, type Line, lastOfTurn, readLine } from "./dispatch.ts";
 import { replyAs } from "./handlers/send.ts";
 import { keepHouse, wakeHouse } from "./housekeeping.ts";
 import { sessionKey, unbind } from "./identity.ts";
@@ -26,25 +25,6 @@ const turnLinesMax = 1024;
 /** A connection that has this much unsent is not read from; with this much of events it is dropped (semantics §2). */
 const unsentPauseBytes = 4 * 1_048_576;
 const unsentDropBytes = 8 * 1_048_576;
-/**
- * What follows these on a connection waits for the next turn: how a wait or an auth ends decides about it, and the answers of the others may be so
- * large that the reader must have taken one before the next is made.
- */
-const lastOfTurn: ReadonlySet<RequestType> = new Set([
-  "auth",
-  "wait",
-  "thread",
-  "read",
-  "inbox",
-  "export",
-  "search",
-  "threads",
-  "status",
-  "fetch-push",
-  "groups",
-  "collect",
-  "why",
-]);
 /** A native channel that failed is left alone for so long; one that refused, until the next session start. */
 const nativeRestMs = 5 * 60_000;
 /** When a tick that failed is tried again. */

@@ -53,6 +53,26 @@ const bound: { [T in RequestType]?: (bus: Bus, conn: Conn, peer: Peer, fields: F
 /** Requests whose ok means that it is on the disk (semantics §10). A session that names a handle or a title may rename. */
 const durableTypes = new Set<RequestType>(["send", "reply", "ack", "delivered", "groups", "register", "prune", "name", "cancel", "mute"]);
 
+/**
+ * What follows these on a connection waits for the next turn: how a wait or an auth ends decides about it, and the answers of the others may be so
+ * large that the reader must have taken one before the next is made.
+ */
+export const lastOfTurn: ReadonlySet<RequestType> = new Set([
+  "auth",
+  "wait",
+  "thread",
+  "read",
+  "inbox",
+  "export",
+  "search",
+  "threads",
+  "status",
+  "fetch-push",
+  "groups",
+  "collect",
+  "why",
+]);
+
 /** A line of a turn, as far as it could be read before the turn began. */
 export type Line = { conn: Conn; request: Request | null; bad: BadLine | null; tooLong: boolean };
 

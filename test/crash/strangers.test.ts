@@ -172,7 +172,7 @@ describe("other programs", () => {
         // As open as a careless user could make it.
         chmodSync(paths.home, 0o755);
         chmodSync(paths.socket, 0o666);
-        const code = `const s = await Bun.connect({unix: ${JSON.stringify(paths.socket)}, socket: {data(_, b) {console.log("answered", b.toString()); process.exit(0)}, close() {console.log("closed"); process.exit(0)}}}); s.write('{"v":2,"id":1,"type":"status"}\\n');`;
+        const code = `const s = await Bun.connect({unix: ${JSON.stringify(paths.socket)}, socket: {data(_, b) {console.log("answered", b.toString()); process.exit(0)}, close() {console.log("closed"); process.exit(0)}, connectError() {console.log("closed"); process.exit(0)}}}); s.write('{"v":2,"id":1,"type":"status"}\\n');`;
         const user = asOther ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : [];
         const run = Bun.spawn([...user, process.execPath, "-e", code], {
           cwd: "/",
