@@ -5,10 +5,10 @@ import type { HomePaths } from "../home.ts";
 /** What the broker needs of the environment. The rest, keys and tokens of the calling shell among it, must not live on in a long-lived process. */
 const kept = /^(HOME|PATH|USER|LOGNAME|LANG|LC_.*|TZ|TMPDIR|XDG_RUNTIME_DIR|LD_LIBRARY_PATH|RENN_HOME|RENN_LOG)$/;
 
-/** The command line that runs this same renn with other arguments: the compiled program, or bun with the script. */
+/** The command line that runs this same renn with other arguments: the compiled program, or bun with its entry, whoever imported this. */
 export function selfCommand(args: string[]): string[] {
-  const script = Bun.main;
-  return script.startsWith("/$bunfs/") ? [process.execPath, ...args] : [process.execPath, script, ...args];
+  const compiled = Bun.main.startsWith("/$bunfs/");
+  return compiled ? [process.execPath, ...args] : [process.execPath, Bun.fileURLToPath(new URL("../main.ts", import.meta.url)), ...args];
 }
 
 /** A broker that was started: its exit status once it has ended, and what it said why it cannot serve. */
