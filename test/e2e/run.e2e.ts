@@ -11,7 +11,9 @@ import { gemini } from "./clis/gemini.ts";
 import { opencode } from "./clis/opencode.ts";
 import { pi } from "./clis/pi.ts";
 import { headlessScenarios } from "./common.ts";
+import { crossClis, crossScenarios } from "./cross.ts";
 import { installClis } from "./install.ts";
+import { namingScenarios } from "./names.ts";
 import { type Outcome, play, type Scenario, table } from "./scenario.ts";
 import { type Cli, Terminals } from "./session.ts";
 import { pulledScenarios, wakingScenarios } from "./terminal.ts";
@@ -22,24 +24,29 @@ installClis();
 const folder = mkdtempSync(join(tmpdir(), "renn-build-"));
 const program = process.env.E2E_RENN ?? join(folder, "renn");
 if (!process.env.E2E_RENN) await compile(join(import.meta.dir, "../../src/main.ts"), program);
-type Group = { cli: Cli; scenarios: (world: World, terminals: Terminals, cli: Cli) => Scenario[] };
+type Scenarios = (world: World, terminals: Terminals, cli: Cli) => Scenario[];
+type Group = { name: string; clis: Cli[]; scenarios: (world: World, terminals: Terminals) => Scenario[] };
+const group = (cli: Cli, scenarios: Scenarios): Group => ({ name: cli.name, clis: [cli], scenarios: (w, t) => scenarios(w, t, cli) });
+const waking: Scenarios = (w, t, c) => [...headlessScenarios(w, c), ...wakingScenarios(w, t, c), ...namingScenarios(w, t, c)];
+const pulled: Scenarios = (w, t, c) => [...headlessScenarios(w, c), ...pulledScenarios(w, t, c), ...namingScenarios(w, t, c)];
 const groups: Group[] = [
-  { cli: claude, scenarios: (w, t, c) => [...headlessScenarios(w, c), ...wakingScenarios(w, t, c), ...claudeIdentity(w, t, c)] },
-  { cli: codex, scenarios: (w, t, c) => [...headlessScenarios(w, c), ...wakingScenarios(w, t, c)] },
-  { cli: opencode, scenarios: (w, t, c) => [...headlessScenarios(w, c), ...wakingScenarios(w, t, c)] },
-  { cli: gemini, scenarios: (w, t, c) => [...headlessScenarios(w, c), ...pulledScenarios(w, t, c)] },
-  { cli: pi, scenarios: (w, t, c) => [...headlessScenarios(w, c), ...wakingScenarios(w, t, c)] },
+  group(claude, (w, t, c) => [...waking(w, t, c), ...claudeIdentity(w, c)]),
+  group(codex, waking),
+  group(opencode, waking),
+  group(gemini, pulled),
+  group(pi, waking),
+  { name: "several together", clis: crossClis, scenarios: crossScenarios },
 ];
 const outcomes: Outcome[] = [];
 const began = performance.now();
-for (const { cli, scenarios } of groups) {
+for (const { name, clis, scenarios } of groups) {
   const world = new World(program);
   const terminals = new Terminals();
   try {
-    const all = scenarios(world, terminals, cli).filter((s) => !only || only.test(`${cli.name} ${s.letters} ${s.name}`));
-    cli.prepare(world, world.made);
-    if (all.length) await world.open([cli]);
-    outcomes.push(...(await play(cli.name, all, () => world.logs())));
+    const all = scenarios(world, terminals).filter((s) => !only || only.test(`${name} ${s.letters} ${s.name}`));
+    for (const cli of clis) cli.prepare(world, world.made);
+    if (all.length) await world.open(clis);
+    outcomes.push(...(await play(name, all, () => world.logs())));
   } finally {
     terminals.close();
     await world.close();

@@ -14,6 +14,9 @@ export type Cli = {
   configDir?: string;
   /** Whether a message wakes it when it is idle. */
   wakes: boolean;
+  /** The commands of its terminal that begin anew and that name the session, where it has such. */
+  clear?: string;
+  rename?: string;
   /** Writes the configuration that makes it work offline. */
   prepare(world: World, folders: string[]): void;
   /** Variables that lead it to a model. */
@@ -172,14 +175,17 @@ export class Terminal {
     this.key("Enter");
   }
 
-  /** Types a prompt and waits until the model has been asked. */
+  /** Types a prompt and waits until the model has been asked. A terminal that was busy may have lost the Enter. */
   async prompt(text: string): Promise<number> {
     const from = this.model.requests.length;
     await this.type(text);
-    try {
-      return await this.model.saw(text, from);
-    } catch (error) {
-      throw new Error(`${error instanceof Error ? error.message : error}; it shows:\n${this.screen().trim()}`);
+    for (let tries = 0; ; tries++) {
+      try {
+        return await this.model.saw(text, from, 5_000);
+      } catch (error) {
+        if (tries === 9) throw new Error(`${error instanceof Error ? error.message : error}; it shows:\n${this.screen().trim()}`);
+        this.key("Enter");
+      }
     }
   }
 

@@ -108,7 +108,8 @@ export function pulledScenarios(world: World, terminals: Terminals, cli: Cli): S
   ];
 }
 
-async function waitsForPrompt(world: World, terminal: Terminal, handle: string): Promise<void> {
+/** Sends to an idle session that nothing wakes, and prompts it. */
+export async function waitsForPrompt(world: World, terminal: Terminal, handle: string): Promise<void> {
   const from = terminal.model.requests.length;
   const sent = await world.send(handle, "no hurry 17");
   const delivery = sent.deliveries[0];

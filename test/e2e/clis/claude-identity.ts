@@ -1,51 +1,16 @@
-// Who a Claude Code session is, whatever happens to it: clear, rename, a subagent's hooks, another Claude in its shell.
-import { gate, provenFor, tag } from "../common.ts";
+// Who a Claude Code session is when it has a subagent or another Claude in its shell.
+import { gate, provenFor } from "../common.ts";
 import { Model } from "../model.ts";
 import { must, until } from "../poll.ts";
 import type { Scenario } from "../scenario.ts";
-import { type Cli, run, start, type Terminal, type Terminals } from "../session.ts";
-import { wakes } from "../terminal.ts";
+import { type Cli, run, start } from "../session.ts";
 import type { World } from "../world.ts";
 
 /** The scenarios. */
-export function claudeIdentity(world: World, terminals: Terminals, cli: Cli): Scenario[] {
-  const folder = world.folder("claude-names");
+export function claudeIdentity(world: World, cli: Cli): Scenario[] {
   const sub = world.folder("claude-subagent");
   const nested = world.folder("claude-nested");
-  let terminal: Terminal;
-  let handle = "";
   return [
-    {
-      letters: "g",
-      name: "after /clear it has its handle, and its tools act as it",
-      act: async () => {
-        terminal = await terminals.open(world, cli, folder);
-        await terminal.prompt("hello there");
-        handle = await world.handleIn(folder);
-        await world.presence(handle, /idle/);
-        await terminal.type("/clear");
-        await terminal.prompt("a new conversation");
-        await world.presence(handle, /idle/);
-        must((await world.peersIn(folder)).length === 1, "there is a second peer");
-        await wakes(world, cli, terminal.model, handle);
-      },
-    },
-    {
-      letters: "g",
-      name: "after /rename its handle is the title's, and the old one leads to it",
-      act: async () => {
-        await terminal.type("/rename Fancy Title É 7");
-        await terminal.prompt("how is it called");
-        const renamed = await world.handleIn(folder, (p) => p.handle.startsWith("fancy"));
-        must(renamed === "fancy-title-7", `it is called ${renamed}`);
-        await world.presence(renamed, /idle/);
-        const from = terminal.model.requests.length;
-        const sent = await world.send(handle, "to the old name 77");
-        await terminal.model.saw(tag(sent.messageId), from);
-        await provenFor(world, sent.messageId, renamed);
-        await terminal.end();
-      },
-    },
     { letters: "g", name: "what comes during a subagent goes to the session itself", act: () => subagent(world, cli, sub) },
     { letters: "g", name: "a Claude in a Claude's shell is somebody else", act: () => nestedClaude(world, cli, nested) },
   ];

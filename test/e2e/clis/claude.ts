@@ -7,6 +7,8 @@ export const claude: Cli = {
   name: "Claude Code 2.1.332",
   client: "claude",
   wakes: true,
+  clear: "/clear",
+  rename: "/rename",
   prepare(world, folders) {
     world.write(".claude/settings.json", { permissions: { defaultMode: "default", allow: ["Bash", "mcp__renn"] } });
     world.write(".claude.json", {

@@ -5,6 +5,7 @@ export const gemini: Cli = {
   name: "Gemini CLI 0.61.0",
   client: "gemini",
   wakes: false,
+  clear: "/clear",
   prepare(world) {
     world.write(".gemini/settings.json", {
       general: { enableAutoUpdate: false, enableAutoUpdateNotification: false },

@@ -5,6 +5,8 @@ export const pi: Cli = {
   name: "pi 1.6.0 (for Hummin)",
   client: "hummin",
   wakes: true,
+  clear: "/new",
+  rename: "/name",
   configDir: ".pi/agent",
   prepare(world) {
     world.write(".pi/agent/settings.json", { defaultProvider: "fake", defaultModel: "fake-model", quietStartup: true });
