@@ -59,6 +59,18 @@ describe("a wake", () => {
     expect(worker.call("hook", { event: "prompt" }).texts).toHaveLength(1);
   });
 
+  test("that follows another by itself has a window of its own", () => {
+    const { world, send, why, ids } = native();
+    send("one");
+    send("two");
+    world.advance(120_000);
+    expect(ids()).toEqual([[1], [2]]);
+    world.advance(119_999);
+    expect(why(2)[0]).toBe("sent");
+    world.advance(1);
+    expect(why(2)).toEqual(["queued", "native no-proof"]);
+  });
+
   test("that fails or is refused falls back at once, until the next session start", () => {
     for (const kind of ["failed", "refused"] as const) {
       const { world, channel, send, why, ids, worker } = native();
