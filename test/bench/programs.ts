@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Socket, Subprocess } from "bun";
 import { compile } from "../../build.ts";
+import { quietRuntime } from "../../src/client/start.ts";
 
 const root = join(import.meta.dir, "../..");
 const startMsMax = 20_000;
@@ -77,8 +78,7 @@ export function benchHome(scratch: Scratch): string {
 
 /** Starts the built broker on `home`. */
 export async function startBroker(scratch: Scratch, home: string = benchHome(scratch)): Promise<Broker> {
-  // As commands start it: Bun would look at its heap once a second otherwise.
-  const env = { RENN_HOME: home, BUN_GC_TIMER_DISABLE: "1" };
+  const env = { RENN_HOME: home, ...quietRuntime };
   const server = await scratch.start([join(root, "dist/renn"), "broker", "run"], join(home, "bus.sock"), env);
   return { ...server, home, token: readFileSync(join(home, "token"), "utf8").trim() };
 }
