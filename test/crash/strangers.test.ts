@@ -136,6 +136,29 @@ describe("the token", () => {
   });
 });
 
+describe("names that", () => {
+  test("look alike: no handle but of lowercase letters, digits and hyphens", async () => {
+    const client = await join(home, "sender");
+    const alike = [
+      "rеnn",
+      "ｒｅｎｎ",
+      "Reader",
+      "reader\u200b",
+      "re\u0301ader",
+      "reader ",
+      "-reader",
+      "rea_der",
+      "read\u202eer",
+      "r".repeat(49),
+    ];
+    for (const handle of alike) {
+      const refusal = await refusalOf(client.call("register", { handle, clientKind: "cli" }));
+      expect([handle, refusal.code]).toEqual([handle, "bad_request"]);
+    }
+    client.close();
+  });
+});
+
 describe("other programs", () => {
   test("that hold the database's lock make a send fail cleanly, and not for longer than they hold it", async () => {
     const client = await join(home, "sender");

@@ -53,6 +53,11 @@ function textsOf(frame: ServerFrame): string[] {
   return (frame.result as { texts?: string[] }).texts ?? [];
 }
 
+function introOf(frame: ServerFrame): string | null {
+  if ("event" in frame || !frame.ok || typeof frame.result !== "object" || frame.result === null) return null;
+  return (frame.result as { intro?: string }).intro ?? null;
+}
+
 export class LineFuzz {
   lines = 0;
   answers = 0;
@@ -114,6 +119,9 @@ export class LineFuzz {
       this.texts++;
       if (why) throw new Error(`${why}: ${JSON.stringify(text)}`);
     }
+    const intro = introOf(frame);
+    if (intro !== null && (harmful.test(intro) || /\[(murmur|reply:)/.test(asRead(intro))))
+      throw new Error(`an intro is not safe: ${JSON.stringify(intro)}`);
     if ("event" in frame) return checkEvent(frame, line);
     this.answers++;
     const code = frame.ok ? "ok" : frame.error.code;

@@ -263,9 +263,10 @@ function checkPlaces(bus: Bus): void {
   for (const peer of bus.peers.values())
     for (const conn of peer.conns)
       must(!conn.closed && conn.peer === peer, () => `${peer.handle} keeps a connection that is closed or another's`);
-  for (const waits of bus.waits.values())
-    for (const wait of waits)
-      must(wait.conn.wait === wait && !wait.conn.closed, () => `a wait on thread ${wait.threadId} has no connection`);
+  for (const wait of [...bus.waits.values()].flatMap((waits) => [...waits])) {
+    must(wait.conn.wait === wait && !wait.conn.closed, () => `a wait on thread ${wait.threadId} has no connection`);
+    must(wait.deadline > bus.system.monotonic() - 2_000, () => `a wait on thread ${wait.threadId} outlives its time`);
+  }
 }
 
 /** The end of all things: nobody is left, every window has passed. */

@@ -95,7 +95,6 @@ export function nativeOutcome(sim: Simulation): void {
   const frame = sim.native.frames.shift();
   if (!frame) return;
   const actor = sim.actors.find((a) => a.id === frame.session.cliSessionId);
-  sim.texts(sim.bus.sessions.get(`claude\n${frame.session.cliSessionId}`)?.peer, [], false);
   if (sim.says(0.6)) actor?.unproven.push(...frame.ids);
   else if (sim.says(0.8)) frame.report({ kind: sim.pick(["refused", "held", "failed"] as const), reason: "simulated" });
 }

@@ -48,6 +48,7 @@ export class Simulation {
   private readonly asks = new Map<TestConnection, Map<number, Ask>>();
   private posted = 0;
   private names = 0;
+  private readonly seenFrames = new WeakSet<object>();
   /** What sessions were shown, to be checked against the store before the step and after. */
   private shown: { peer: Peer; id: number; turn: boolean }[] = [];
 
@@ -123,6 +124,7 @@ export class Simulation {
 
   check(): void {
     const before = this.audit.deliveries;
+    this.takeFrames();
     this.audit.check(this.bus, this.facts);
     this.checkShown(before);
     for (const [connection, asks] of this.asks)
@@ -167,6 +169,7 @@ export class Simulation {
       code !== "internal" || this.world.faults.happened > 0,
       () => `${ask.type} ${JSON.stringify(ask.fields)} gave internal: ${JSON.stringify(this.world.logs.at(-1))}`,
     );
+    if (frame.ok && ask.type === "wait") checkWait(ask.fields, frame.result as Waited);
     if (frame.ok && (ask.type === "send" || ask.type === "reply")) this.messageStored(ask, frame.result as Sent);
     if (ask.expected && code !== "internal")
       must(
@@ -203,7 +206,7 @@ export class Simulation {
     const f = fields as SendFields | ReplyFields;
     const { sender_id } = this.bus.store.db.query("SELECT sender_id FROM messages WHERE id = ?").get(id) as { sender_id: number };
     must(
-      !asked || asked.id === sender_id || this.expect.blind,
+      !asked || asked.id === sender_id || this.expect.blind || this.facts.moved,
       () => `message ${id} of ${asked?.handle} is stored as sent by peer ${sender_id}`,
     );
     const sender = this.bus.peers.get(sender_id);
@@ -226,6 +229,16 @@ export class Simulation {
     const ids = texts.flatMap(tagIds);
     if (peer) for (const id of ids) this.shown.push({ peer, id, turn });
     return ids;
+  }
+
+  /** What went to CLIs over their own sockets counts as shown, whatever becomes of it. */
+  private takeFrames(): void {
+    for (const frame of this.native.frames.filter((f) => !this.seenFrames.has(f))) {
+      this.seenFrames.add(frame);
+      const { client, cliSessionId } = frame.session;
+      const ids = this.texts(this.bus.sessions.get(`${client}\n${cliSessionId}`)?.peer, [frame.text], false);
+      must(ids.join() === frame.ids.join(), () => `a frame of messages ${frame.ids} reads ${frame.text}`);
+    }
   }
 
   /** Nobody is shown what is not for them, what waits for their next turn only, or what they have had. */
@@ -266,3 +279,19 @@ export class Simulation {
 }
 
 type Sent = { messageId: number; deliveries: { handle: string; mode: string }[]; skipped?: string[]; repeated?: boolean };
+type Waited = {
+  conditionMet: boolean;
+  timedOut: boolean;
+  matrix: { handle: string; replyMessageId: number | null }[];
+  notes: { kind: string }[];
+};
+
+/** A wait ends because its condition holds, its time is over, or (only with `early`) nobody is left who could answer. */
+function checkWait(fields: object, result: Waited): void {
+  const { until, early } = fields as { until: string; early: boolean };
+  const replied = result.matrix.filter((row) => row.replyMessageId !== null).length;
+  const met = until === "all_replied" ? replied === result.matrix.length : replied > 0;
+  must(!result.conditionMet || met, () => `a wait for ${until} ends with ${replied} of ${result.matrix.length} replies`);
+  const gone = early && result.notes.some((note) => note.kind === "gone" || note.kind === "circle");
+  must(result.conditionMet || result.timedOut || gone, () => "a wait ends for no reason");
+}
