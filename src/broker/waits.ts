@@ -220,7 +220,8 @@ export function checkWaits(bus: Bus): void {
 }
 
 function goneNote(bus: Bus, wait: Wait): WaitNote | null {
-  if (!wait.pending.size || [...wait.pending].some((p) => isHere(bus, p))) return null;
+  // A session that has just ended may be clearing: it counts as gone when its grace is over.
+  if (!wait.pending.size || [...wait.pending].some((p) => p.session !== null || isHere(bus, p))) return null;
   return { kind: "gone", handles: [...wait.pending].map((p) => p.handle) };
 }
 

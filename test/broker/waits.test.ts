@@ -250,6 +250,25 @@ describe("early", () => {
     expect(ann.answer(id)).toMatchObject({ result: { notes: [{ kind: "offline" }, { kind: "gone", handles: ["bob"] }] } });
   });
 
+  test("counts nobody as gone who is only clearing, whatever happens meanwhile", () => {
+    const world = new World();
+    const ann = world.register("ann");
+    const worker = world.session("worker");
+    const cal = world.register("cal");
+    ann.call("send", { threadId: null, to: ["worker", "cal"], body: "well?" });
+    const id = ann.request("wait", { threadId: 1, until: "all_replied", early: true });
+    worker.call("session", { ...worker.fields, event: "session-end" });
+    cal.call("reply", { messageId: 1, body: "yes" });
+    world.advance(2000);
+    const next = { ...worker.fields, handle: undefined, source: "clear", cliSessionId: "after" };
+    worker.call("session", next);
+    world.advance(5000);
+    expect(() => ann.answer(id)).toThrow();
+    worker.call("session", { ...next, event: "session-end" });
+    world.advance(3000);
+    expect(ann.answer(id)).toMatchObject({ result: { notes: [{ kind: "offline" }, { kind: "gone", handles: ["worker"] }] } });
+  });
+
   test("without it a wait lasts, whoever is gone", () => {
     const { world, ann } = asked(["bob"]);
     world.connections.get("bob")?.close();
