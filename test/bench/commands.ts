@@ -3,9 +3,9 @@ import { writeFileSync } from "node:fs";
 import { median, quantile } from "./lines.ts";
 import { Peer } from "./peer.ts";
 import { type Broker, type Scratch, startBroker } from "./programs.ts";
-import { atLeast, atMost, ms, type Row } from "./table.ts";
+import { atLeast, atMost, known, ms, type Row } from "./table.ts";
 
-type Timed = { name: string; command: string[]; input?: string; before?: () => Promise<unknown>; times: number[] };
+type Timed = { name: string; command: string[]; input?: string; before?: () => Promise<unknown>; times: number[]; cpu: number[] };
 
 const session = "00000000-0000-4000-8000-000000000001";
 
@@ -30,7 +30,7 @@ async function time(list: Timed[], env: Record<string, string>, rounds: number):
       await timed.before?.();
       const stdin = timed.input === undefined ? "ignore" : Buffer.from(timed.input);
       const started = performance.now();
-      const { exitCode, stderr } = Bun.spawnSync(timed.command, {
+      const { exitCode, stderr, resourceUsage } = Bun.spawnSync(timed.command, {
         env: { ...process.env, ...env },
         stdin,
         stdout: "pipe",
@@ -39,7 +39,9 @@ async function time(list: Timed[], env: Record<string, string>, rounds: number):
       });
       const took = performance.now() - started;
       if (exitCode !== 0) throw new Error(`${timed.command.join(" ")}: exit ${exitCode}: ${stderr}`);
-      if (round >= 0) timed.times.push(took);
+      if (round < 0) continue;
+      timed.times.push(took);
+      timed.cpu.push(Number(resourceUsage.cpuTime.total) / 1000);
     }
   }
 }
@@ -49,7 +51,7 @@ async function programs(renn: string, empty: string, broker: Broker, transcript:
   writeFileSync("/proc/self/comm", "claude");
   const owner = await Peer.connect(broker);
   await owner.call("register", { clientKind: "cli", owner: true });
-  const hook = (event: string): Omit<Timed, "name" | "times"> => ({
+  const hook = (event: string): Omit<Timed, "name" | "times" | "cpu"> => ({
     command: [renn, "hook", "claude"],
     input: hookInput(event, transcript),
   });
@@ -67,13 +69,13 @@ async function programs(renn: string, empty: string, broker: Broker, transcript:
   let sent = 0;
   const send = () => owner.call("send", { threadId: null, to: [handle], body: `Message ${++sent}: a line as people write them.` });
   return [
-    { name: "empty", command: [empty], times: [] },
-    { name: "node", command: ["node", "-e", "0"], times: [] },
-    { name: "prompt", ...hook("UserPromptSubmit"), times: [] },
-    { name: "post-tool", ...hook("PostToolUse"), times: [] },
-    { name: "waiting", ...hook("UserPromptSubmit"), before: send, times: [] },
-    { name: "status", command: [renn, "status"], times: [] },
-    { name: "send", command: [renn, "send", "recipient", "Hello there."], before: () => owner.call("whoami", {}), times: [] },
+    { name: "empty", command: [empty], times: [], cpu: [] },
+    { name: "node", command: ["node", "-e", "0"], times: [], cpu: [] },
+    { name: "prompt", ...hook("UserPromptSubmit"), times: [], cpu: [] },
+    { name: "post-tool", ...hook("PostToolUse"), times: [], cpu: [] },
+    { name: "waiting", ...hook("UserPromptSubmit"), before: send, times: [], cpu: [] },
+    { name: "status", command: [renn, "status"], times: [], cpu: [] },
+    { name: "send", command: [renn, "send", "recipient", "Hello there."], before: () => owner.call("whoami", {}), times: [], cpu: [] },
   ];
 }
 
@@ -86,6 +88,7 @@ export async function commandRows(scratch: Scratch, built: { renn: string; empty
   await time(list, { RENN_HOME: broker.home }, rounds);
   await broker.stop();
   const times = (name: string): number[] => list.find((timed) => timed.name === name)?.times ?? [];
+  const cpu = (name: string): number => median(list.find((timed) => timed.name === name)?.cpu ?? []);
   const empty = median(times("empty"));
   const node = median(times("node"));
   const rows: Row[] = [];
@@ -99,11 +102,13 @@ export async function commandRows(scratch: Scratch, built: { renn: string; empty
     const p95 = quantile(times(name), 0.95);
     rows.push(atMost(`${what}, p50`, ms(p50), `empty program ${ms(empty)}`, p50 / empty, 1.5));
     rows.push(atMost(`${what}, p95`, ms(p95), `empty program ${ms(empty)}`, p95 / empty, 3));
+    rows.push(known(`${what}, CPU time, p50`, ms(cpu(name)), `empty program ${ms(cpu("empty"))}`, cpu(name) / cpu("empty")));
     rows.push(atLeast(`${what}: \`node -e 0\` takes so many times as long`, ms(p50), `node ${ms(node)}`, node / p50, 8));
   }
   for (const name of ["status", "send"]) {
     const p50 = median(times(name));
     rows.push(atMost(`\`renn ${name}\`, p50`, ms(p50), `empty program ${ms(empty)}`, p50 / empty, 4));
+    rows.push(known(`\`renn ${name}\`, CPU time, p50`, ms(cpu(name)), `empty program ${ms(cpu("empty"))}`, cpu(name) / cpu("empty")));
   }
   return rows;
 }

@@ -23,7 +23,7 @@ async function measureAll(scratch: Scratch): Promise<Row[]> {
     rows.push(...found);
     console.log(`${plainTable(found)}\n`);
   };
-  if (wanted("commands")) add(await commandRows(scratch, built, quick ? 30 : 150));
+  if (wanted("commands")) add(await commandRows(scratch, built, quick ? 30 : 100));
   if (wanted("sends") || wanted("pushes")) {
     const sends = await sendRows(scratch, built, quick ? 2 : 7);
     if (wanted("sends")) add(sends.rows);
