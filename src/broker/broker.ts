@@ -272,9 +272,13 @@ export class Broker {
   stop(): void {
     const { bus } = this;
     while (this.busy) this.turn();
-    for (const waits of [...bus.waits.values()])
-      for (const wait of [...waits])
-        wait.conn.sink.write(errorLine(wait.requestId, "broker_closed", "the broker is stopping; ask the next one again"));
+    const refuse = (conn: Conn, id: number | null) =>
+      conn.sink.write(errorLine(id, "broker_closed", "the broker is stopping; ask the next one again"));
+    for (const conn of bus.conns) {
+      if (conn.wait) refuse(conn, conn.wait.requestId);
+      // What stood behind a wait was not done.
+      for (const { request, bad } of conn.lines.splice(0).map((line) => readLine(conn, line))) refuse(conn, request?.id ?? bad?.id ?? null);
+    }
     this.inTurn(true, () => {
       for (const peer of bus.seen) bus.store.setSeen(peer.id, peer.lastSeenAt);
     });

@@ -10,6 +10,10 @@ const heldBytesMax = 4 * 1_048_576;
 /** What a waiting line costs beside its bytes. */
 const lineCostBytes = 128;
 
+/** How often, and how many times, the end looks whether everything has left. */
+const stopStepMs = 10;
+const stopStepsMax = 100;
+
 type State = { conn: Conn; splitter: LineSplitter; sink: SocketSink };
 type BusSocket = Socket<State>;
 type Chunk = { bytes: Uint8Array; taken: (() => void) | undefined };
@@ -91,6 +95,8 @@ export class Server {
   onTick: () => void = () => {};
   private timerAt = Number.POSITIVE_INFINITY;
   private readonly monotonic: () => number;
+  /** The store is closed: nothing is taken in any more, only what is unsent still leaves. */
+  private stopping = false;
 
   constructor(broker: Broker, monotonic: () => number) {
     this.broker = broker;
@@ -125,12 +131,15 @@ export class Server {
     this.arm();
   }
 
-  /** No new connections; what was read is answered, waits are told, everything is written. */
-  stop(): void {
+  /** No new connections; what was read is answered, waits are told. Resolves when all of it has left, at the latest after a second. */
+  async stop(): Promise<void> {
     this.listener?.stop(false);
     if (this.timer) clearTimeout(this.timer);
+    this.stopping = true;
     this.broker.stop();
     this.flush();
+    const unsent = () => [...this.broker.bus.conns].some((conn) => conn.sink.pending() > 0);
+    for (let n = 0; n < stopStepsMax && unsent(); n++) await Bun.sleep(stopStepMs);
   }
 
   private opened(socket: BusSocket): void {
@@ -148,7 +157,7 @@ export class Server {
 
   private received(socket: BusSocket, bytes: Uint8Array): void {
     const state = socket.data;
-    if (!state) return;
+    if (!state || this.stopping) return;
     state.splitter.push(bytes, (line) => {
       if (line === "too-long") return this.broker.line(state.conn, line);
       if (!line.length) return;
@@ -186,19 +195,21 @@ export class Server {
     if (!state) return;
     this.paused.delete(socket);
     this.dirty.delete(state.sink);
+    if (this.stopping) return void this.broker.bus.conns.delete(state.conn);
     this.broker.close(state.conn);
     this.flush();
     this.arm();
   }
 
   private schedule(): void {
-    if (this.scheduled) return;
+    if (this.scheduled || this.stopping) return;
     this.scheduled = true;
     setImmediate(() => this.run());
   }
 
   private run(): void {
     this.scheduled = false;
+    if (this.stopping) return;
     this.broker.turn();
     this.flush();
     this.arm();
@@ -215,6 +226,7 @@ export class Server {
 
   /** One timer for everything that time causes; an idle broker has none. */
   private arm(): void {
+    if (this.stopping) return;
     const at = this.broker.bus.dueAt;
     if (at >= this.timerAt && this.timer) return;
     if (this.timer) clearTimeout(this.timer);

@@ -131,7 +131,7 @@ async function run(paths: HomePaths, signals: Signals): Promise<never> {
   signals.onHangup = () => place.holds() && listening.check();
   server.onTick = () => place.holds() && listening.check();
   await signals.asked;
-  server.stop();
+  await server.stop();
   removeShortFolder(paths, listening.path);
   removeRunFiles(paths);
   log("info", "stopped");

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { Server } from "../../src/broker/server.ts";
 import { answerBytesMax, lineBytesMax } from "../../src/protocol/constants.ts";
 import { RawClient } from "../world/socket.ts";
+import { until } from "../world/until.ts";
 import { token, World } from "../world.ts";
 
 let folder: string;
@@ -20,9 +21,9 @@ beforeEach(() => {
   server.listen(path());
   clients = [];
 });
-afterEach(() => {
+afterEach(async () => {
   for (const client of clients) client.close();
-  if (world.broker.bus.store.db.filename !== undefined) server.stop();
+  await server.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -202,6 +203,21 @@ describe("a reader that does not read", () => {
 });
 
 describe("the socket", () => {
+  test("at the stop: a large answer still leaves, and a reader that does not read is not waited for long", async () => {
+    await connect("bob");
+    const [ann, stuck] = [await connect("ann"), await connect("stuck")];
+    ann.write(`${sendLine(3, "x".repeat(900_000))}\n`);
+    await ann.take(1);
+    stuck.pause();
+    for (const [id, client] of [ann, stuck].entries()) client.request(10 + id, "read", { ids: [1, 1, 1] });
+    await until(() => world.broker.bus.counts.requests >= 9, "both requests");
+    const started = performance.now();
+    const stopped = server.stop();
+    expect(await ann.take(1)).toMatchObject([{ id: 10, ok: true }]);
+    await stopped;
+    expect(performance.now() - started).toBeLessThan(1900);
+  });
+
   test("is the user's alone", () => {
     expect(statSync(path()).mode & 0o777).toBe(0o600);
   });
@@ -217,7 +233,7 @@ describe("the socket", () => {
       eye.request(id, "whoami");
       await eye.take(1);
     }
-    server.stop();
+    await server.stop();
     expect(await ann.take(1)).toMatchObject([{ id: 4, ok: false, error: { code: "broker_closed" } }]);
     expect(RawClient.connect(path())).rejects.toThrow();
   });

@@ -309,9 +309,13 @@ describe("early", () => {
   });
 });
 
-test("at the broker's stop open waits hear broker_closed", () => {
+test("at the broker's stop open waits hear broker_closed, and what stood behind them too", () => {
   const { world, ann } = asked();
-  const id = ann.request("wait", { threadId: 1, until: "all_replied" });
+  const ids = [
+    ann.request("wait", { threadId: 1, until: "all_replied" }),
+    ann.request("send", { threadId: null, to: "bob", body: "behind the wait" }),
+    ann.request("nonsense"),
+  ];
   world.broker.stop();
-  expect(ann.answer(id)).toMatchObject({ ok: false, error: { code: "broker_closed" } });
+  for (const id of ids) expect(ann.answer(id)).toMatchObject({ ok: false, error: { code: "broker_closed" } });
 });
