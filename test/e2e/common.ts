@@ -64,6 +64,7 @@ export function headlessScenarios(world: World, cli: Cli): Scenario[] {
   const lasting = world.folder(`${cli.client}-lasting`);
   const busy = world.folder(`${cli.client}-busy`);
   const shell = world.folder(`${cli.client}-shell`);
+  const delegating = world.folder(`${cli.client}-delegating`);
   return [
     { letters: "e", name: "a tool call of the model sends", act: () => sendsByTool(world, cli, lasting) },
     {
@@ -76,12 +77,45 @@ export function headlessScenarios(world: World, cli: Cli): Scenario[] {
       name: "sent while a tool runs, in the next request; answered by the reply tool",
       act: () => duringTool(world, cli, busy),
     },
+    { letters: "g", name: "what comes during a subagent goes to the session itself", act: () => duringSubagent(world, cli, delegating) },
     {
       letters: "b,e,h",
       name: "hostile text stays fenced; answered by renn reply in the agent's shell",
       act: () => hostileText(world, cli, shell),
     },
   ];
+}
+
+/** A subagent's hooks bear its parent's id: what is given there would never reach the session itself. */
+async function duringSubagent(world: World, cli: Cli, folder: string): Promise<void> {
+  const hold = gate(folder);
+  const { model, ended } = start(world, cli, folder, "delegate_it");
+  const isSubagent = (request: string) => request.includes("SUBAGENT") && !request.includes("delegate_it");
+  model.script(...cli.subagent("SUBAGENT: wait a little"), { say: "all done" });
+  model.scriptSubagent(isSubagent, cli.shell(hold.command), { say: "the subagent is done" });
+  await hold.started();
+  const handle = await world.handleIn(folder);
+  must((await world.peersIn(folder)).length === 1, "the subagent is a peer");
+  const sent = await world.send(handle, "not for the subagent 55");
+  hold.open();
+  const { code, output } = await ended;
+  must(code === 0, output.slice(-800));
+  const have = model.requests.filter((r) => r.includes("not for the subagent 55"));
+  must(model.requests.some(isSubagent), "no subagent ran");
+  if (cli.hidesSubagents) return againAfterSubagent(world, cli, folder, sent.messageId, handle);
+  must(!have.some(isSubagent), "the subagent had it");
+  must(have.length, `no request has it: ${JSON.stringify(await world.why(sent.messageId, handle))}`);
+  await provenFor(world, sent.messageId, handle);
+  model.stop();
+}
+
+/** Where nothing tells that it went to the subagent, it is at least not said to be delivered, and comes again. */
+async function againAfterSubagent(world: World, cli: Cli, folder: string, messageId: number, handle: string): Promise<void> {
+  await world.state(messageId, handle, "queued");
+  const model = await run(world, cli, folder, "go on", { resume: true });
+  must(model.has(0, tag(messageId)), "it did not come again");
+  await provenFor(world, messageId, handle);
+  model.stop();
 }
 
 async function sendsByTool(world: World, cli: Cli, folder: string): Promise<void> {

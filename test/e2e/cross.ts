@@ -135,18 +135,11 @@ async function shellsInShells(world: World, folder: string): Promise<void> {
   const claudeInside = `${env(claude, models.inner)} claude -p inside > claude.log 2>&1 < /dev/null`;
   models.gemini.script(gemini.shell(claudeInside), gemini.shell(whoami("gemini")));
   await run(world, gemini, folder, "start a Claude", { model: models.gemini });
-  const handles: string[] = [];
-  for (const [file, client] of [
-    ["codex-in-claude", "codex"],
-    ["claude", "claude"],
-    ["claude-in-gemini", "claude"],
-    ["gemini", "gemini"],
-  ]) {
-    const text = await Bun.file(`${folder}/${file}.txt`).text();
-    const handle = /^handle\s+(\S+)/m.exec(text)?.[1] ?? "";
-    must(handle.startsWith(`${client}-`), `${file}: ${text}`);
-    handles.push(handle);
+  const named = async (file: string) => /^handle\s+(\S+)/m.exec(await Bun.file(`${folder}/${file}.txt`).text())?.[1] ?? "";
+  // A headless run that has no message is forgotten at its end, and its handle is free again.
+  for (const file of ["codex-in-claude", "claude", "claude-in-gemini", "gemini"]) {
+    const handle = await named(file);
+    must(handle.startsWith(`${file.split("-")[0]}-`), `${file} is called ${handle}`);
   }
-  must(new Set(handles).size === 4, `the handles are ${handles.join(" ")}`);
   for (const model of Object.values(models)) model.stop();
 }

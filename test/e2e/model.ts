@@ -13,6 +13,7 @@ export class Model {
   tools: string[] = [];
   private readonly turns: Turn[] = [];
   private readonly server: Bun.Server<undefined>;
+  private subagent: { is: (request: string) => boolean; turns: Turn[] } | undefined;
   private paused = Promise.resolve();
   private count = 0;
 
@@ -27,6 +28,11 @@ export class Model {
   /** What the next requests are answered; after these it says "done". */
   script(...turns: Turn[]): void {
     this.turns.push(...turns);
+  }
+
+  /** What the requests of a subagent are answered, which are those that `is` names. */
+  scriptSubagent(is: (request: string) => boolean, ...turns: Turn[]): void {
+    this.subagent = { is, turns };
   }
 
   /** The number of the first request from `from` on that has the text, once there is one. */
@@ -70,7 +76,8 @@ export class Model {
         await Bun.write(`${process.env.E2E_DUMP}/${this.server.port}-${this.requests.length}.json`, JSON.stringify(body, null, 1));
       this.tools = dialect.tools(body);
     }
-    const turn = main ? this.turns.shift() : undefined;
+    const turns = this.subagent?.is(text) ? this.subagent.turns : this.turns;
+    const turn = main ? turns.shift() : undefined;
     if (main) await this.paused;
     const step = stepOf(turn, text);
     const answer = dialect.answer(step, body, ++this.count);

@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Model } from "./model.ts";
+import { Model, type Turn } from "./model.ts";
 import { must, until } from "./poll.ts";
 import type { World } from "./world.ts";
 
@@ -17,6 +17,10 @@ export type Cli = {
   /** The commands of its terminal that begin anew and that name the session, where it has such. */
   clear?: string;
   rename?: string;
+  /** What its model answers to have a subagent do something, and to wait for it. */
+  subagent(prompt: string): Turn[];
+  /** Its hooks do not tell a subagent's tool calls from the session's own. */
+  hidesSubagents?: boolean;
   /** Writes the configuration that makes it work offline. */
   prepare(world: World, folders: string[]): void;
   /** Variables that lead it to a model. */

@@ -33,4 +33,7 @@ export const claude: Cli = {
   ready: /\? for shortcuts|manual mode|❯ /,
   tool: (name) => `mcp__renn__${name}`,
   shell: (command) => ({ tool: "Bash", input: { command, description: "run it" } }),
+  subagent: (prompt) => [
+    { tool: "Agent", input: { description: "do it", prompt, subagent_type: "general-purpose", run_in_background: false } },
+  ],
 };

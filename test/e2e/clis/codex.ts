@@ -55,6 +55,10 @@ ${trusted}`,
   ready: /›|send/,
   tool: (name) => `mcp__renn/${name}`,
   shell: (command) => ({ tool: "exec_command", input: { cmd: command, yield_time_ms: 30_000 } }),
+  subagent: (prompt) => [
+    { tool: "multi_agent_v1/spawn_agent", input: { message: prompt } },
+    (request) => ({ tool: "multi_agent_v1/wait_agent", input: { targets: [agentId(request)], timeout_ms: 60_000 } }),
+  ],
 };
 
 function socketIn(world: World): string {
@@ -64,4 +68,8 @@ function socketIn(world: World): string {
 /** The option that leads a Codex to a model. */
 export function modelOption(url: string): string[] {
   return ["-c", `model_providers.fake.base_url="${url}/v1"`];
+}
+
+function agentId(request: string): string {
+  return /\\"agent_id\\":\\"([0-9a-f-]{36})/.exec(request)?.[1] ?? "";
 }

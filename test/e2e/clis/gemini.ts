@@ -6,6 +6,7 @@ export const gemini: Cli = {
   client: "gemini",
   wakes: false,
   clear: "/clear",
+  hidesSubagents: true,
   prepare(world) {
     world.write(".gemini/settings.json", {
       general: { enableAutoUpdate: false, enableAutoUpdateNotification: false },
@@ -20,6 +21,7 @@ export const gemini: Cli = {
   ready: /Type your message/,
   tool: (name) => `mcp_renn_${name}`,
   shell: (command) => ({ tool: "run_shell_command", input: { command, description: "run it" } }),
+  subagent: (prompt) => [{ tool: "invoke_agent", input: { agent_name: "generalist", prompt } }],
 };
 
 /** All tools run unasked; a named model keeps the router quiet. */

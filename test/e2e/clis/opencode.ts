@@ -40,4 +40,5 @@ export const opencode: Cli = {
   ready: /Ask anything|ctrl\+p/,
   tool: (name) => `renn_${name}`,
   shell: (command) => ({ tool: "bash", input: { command, description: "run it" } }),
+  subagent: (prompt) => [{ tool: "task", input: { description: "do it", prompt, subagent_type: "general" } }],
 };
