@@ -87,6 +87,22 @@ describe("name", () => {
   });
 });
 
+test("a session that waits while it takes a name gets its answer under the new one", () => {
+  const { world, ann, bob, cal } = talk();
+  cal.call("send", { threadId: null, to: "bob", body: "old mail" });
+  bob.close();
+  world.advance(5000);
+  const worker = world.session("worker");
+  const tools = world.connect("tools");
+  tools.call("register", { handle: "worker", clientKind: "mcp" });
+  tools.call("send", { threadId: null, to: "ann", body: "well?" });
+  const id = tools.request("wait", { threadId: 2, until: "all_replied" });
+  worker.call("name", { handle: "bob" });
+  expect(ann.call("reply", { messageId: 2, body: "yes" }).deliveries).toMatchObject([{ handle: "bob", state: "sent" }]);
+  expect(tools.answer(id)).toMatchObject({ result: { conditionMet: true, replies: [{ from: "ann" }] } });
+  expect(worker.call("hook", { event: "prompt" }).texts).toEqual([expect.stringContaining("old mail")]);
+});
+
 describe("cancel", () => {
   test("withdraws a message from those to whom it is still queued, and says who has it", () => {
     const { world, ann, bob, cal } = talk();

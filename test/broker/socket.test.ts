@@ -17,7 +17,7 @@ const path = () => `${folder}/bus.sock`;
 beforeEach(() => {
   folder = mkdtempSync(`${tmpdir()}/renn ñ 家-`);
   world = new World({ limits: { sendsPerWindow: 100_000 } });
-  server = new Server(world.broker, () => world.system.mono);
+  server = new Server(world.broker, () => world.system.monotonic());
   server.listen(path());
   clients = [];
 });
@@ -142,6 +142,15 @@ describe("a connection", () => {
     await ann.take(1);
     await quiet.ended();
     expect(quiet.frames).toEqual([]);
+  });
+
+  test("hears what time causes by the server's own timer", async () => {
+    world.system.monotonic = () => performance.now();
+    await connect("bob");
+    const ann = await connect("ann");
+    ann.write(`${sendLine(3, "well?")}\n`);
+    ann.request(4, "wait", { threadId: 1, until: "all_replied", timeoutMs: 30 });
+    expect((await ann.take(2))[1]).toMatchObject({ id: 4, result: { timedOut: true } });
   });
 
   test("with a wrong token gets its answer before the end", async () => {
