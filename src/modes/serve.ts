@@ -87,7 +87,7 @@ async function endUnlocked(paths: HomePaths): Promise<void> {
 function openBroker(paths: HomePaths, config: Config, log: Log): { broker: Broker; store: Store; place: StorePlace } {
   const { db, moved } = openStore(paths.database, realSystem.now());
   if (moved) tellMoved(moved, log);
-  const place = new StorePlace(paths.database);
+  const place = new StorePlace(paths);
   try {
     const store = new Store(db, () => place.holds());
     const broker: Broker = new Broker({
@@ -126,7 +126,7 @@ async function run(paths: HomePaths, signals: Signals): Promise<never> {
   const server = new Server(broker, realSystem.monotonic);
   const listening = new Listening(paths, server, log);
   listening.start();
-  place.onLost = () => endWithoutStore(paths, store, log);
+  place.onLost = (path) => endWithoutStore(path, store, log);
   log("info", "serving", { version, home: paths.home });
   signals.onHangup = () => place.holds() && listening.check();
   server.onTick = () => place.holds() && listening.check();
@@ -138,28 +138,30 @@ async function run(paths: HomePaths, signals: Signals): Promise<never> {
   return process.exit(0);
 }
 
-/** Where the store's file stands. */
+/** Where the files stand that make this broker the only one on its store: the database and the lock. */
 class StorePlace {
-  /** Called soon after the file was found to be gone. */
-  onLost: () => void = () => {};
-  private readonly path: string;
-  private readonly inode: number;
-  constructor(path: string) {
-    this.path = path;
-    this.inode = lstatSync(path).ino;
+  /** Called soon after one of them was found to be gone. */
+  onLost: (path: string) => void = () => {};
+  private readonly files: { path: string; inode: number }[];
+  constructor(paths: HomePaths) {
+    this.files = [paths.database, paths.lock].map((path) => ({ path, inode: lstatSync(path).ino }));
   }
 
-  /** Whether the file that is open still stands at its path. */
+  /** Whether the files that are open still stand at their paths. Without its lock another broker may have the store. */
   holds(): boolean {
-    if (lstatSync(this.path, { throwIfNoEntry: false })?.ino === this.inode) return true;
-    setImmediate(() => this.onLost());
+    const lost = this.files.find(({ path, inode }) => lstatSync(path, { throwIfNoEntry: false })?.ino !== inode);
+    if (!lost) return true;
+    setImmediate(() => this.onLost(lost.path));
     return false;
   }
 }
 
-/** The store was removed or replaced: what was answered goes into the file that is open, and the broker ends as it is, since closing would touch the new one. */
-function endWithoutStore(paths: HomePaths, store: Store, log: Log): never {
-  log("error", "store-was-replaced", { database: paths.database });
+/**
+ * The database or the lock was removed or replaced: what was answered goes into the file that is open, and the broker ends as it is, since closing would
+ * touch what stands there now. Whoever asks next starts another one.
+ */
+function endWithoutStore(path: string, store: Store, log: Log): never {
+  log("error", "store-was-replaced", { removed: path });
   try {
     store.settle();
   } finally {

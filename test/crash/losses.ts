@@ -92,6 +92,30 @@ async function removedLock(): Promise<void> {
   );
 }
 
+/** A cleaner removes all but the database under a broker that has nothing to do: whoever comes next is served, and the old broker writes no more. */
+async function removedAll(): Promise<void> {
+  await inHome((paths) =>
+    withBroker(paths, async (first) => {
+      const client = await join(paths, "sender");
+      (await join(paths, "reader")).close();
+      const { messageId } = await sendOne(client);
+      for (const name of ["bus.sock", "broker.lock", "token", "broker.pid", "broker.log"]) unlinkSync(`${paths.home}/${name}`);
+      await withBroker(paths, async (second) => {
+        const fresh = await join(paths, "reader");
+        must((await fresh.call("stats", {})).pid === second.pid, "clients do not find the new broker");
+        const refusal = await refusalOf(sendOne(client));
+        must(["internal", "broker_closed"].includes(refusal.code), `the old broker refuses with ${refusal.code}`);
+        must(await Promise.race([first.exited.then(() => true), Bun.sleep(5_000).then(() => false)]), "two brokers serve one store");
+        must(
+          (await exportAll(fresh)).some((m) => m.id === messageId),
+          "an answered message is lost",
+        );
+        fresh.close();
+      });
+    }),
+  );
+}
+
 /** The database is moved away or replaced under the broker: nothing is answered that would be lost, and nothing that was answered is lost. */
 async function replacedDatabase(): Promise<void> {
   for (const replace of [true, false])
@@ -178,13 +202,14 @@ async function syncedBeforeAnswer(): Promise<void> {
 }
 
 /** All checks by name. A message that starts with "skipped" says why one cannot run here. */
-export const losses: Record<string, () => Promise<void>> = {
+export const losses: Readonly<Record<string, () => Promise<void>>> = {
   "disk full": diskFull,
   "file size limit": fileTooLarge,
   "read-only home": readOnlyHome,
   "removed socket": removedSocket,
   "removed token": removedToken,
   "removed lock": removedLock,
+  "removed everything but the database": removedAll,
   "replaced database": replacedDatabase,
   "ten at once": tenAtOnce,
   "synced before the answer": syncedBeforeAnswer,
