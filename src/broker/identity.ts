@@ -80,12 +80,25 @@ export function bind(bus: Bus, conn: Conn, peer: Peer, via: Peer | null, kind: C
   const listening = listen ?? conn.listening;
   if (listening && (rebound || !conn.listening)) set(bus, conn, "listenOrder", ++bus.nextListenOrder);
   const starts = listening && (rebound || !conn.listening);
+  const stops = conn.listening && !listening;
+  if (stops) stopListening(bus, conn);
   set(bus, conn, "listening", listening);
   touch(bus, peer);
   tellPresence(bus, peer);
+  if (stops) pump(bus, peer);
   if (!starts) return;
   pump(bus, peer, true);
   newsForListener(bus, peer);
+}
+
+/** Pushes come no more on this connection, and those that it has not confirmed go back. The caller lets others take them. */
+export function stopListening(bus: Bus, conn: Conn): void {
+  set(bus, conn, "listening", false);
+  takeBackAll(
+    bus,
+    [...conn.handouts].filter((handout) => handout.channel === "listener"),
+    "closed",
+  );
 }
 
 /** Takes a connection away from its peer; `online` peers without session get a few seconds to come back. */

@@ -4,7 +4,7 @@ import { ProtocolError } from "../protocol/errors.ts";
 import type { Fields } from "../protocol/schemas.ts";
 import { type Bus, type Conn, drop, due, type Peer, remove, type Session, set } from "./bus.ts";
 import { pump, takeBack } from "./delivery.ts";
-import { bind, hostKey, sessionKey } from "./identity.ts";
+import { bind, hostKey, sessionKey, stopListening } from "./identity.ts";
 import { notify } from "./news.ts";
 import { markUsed } from "./peers.ts";
 import { liveSession, tellPresence } from "./presence.ts";
@@ -44,7 +44,7 @@ export function endByRequest(bus: Bus, conn: Conn, f: Fields<"session">): Peer {
     set(bus, s, "endDueAt", bus.mono + endGraceMs);
     due(bus, s.endDueAt);
     markEnd(bus, s, 1);
-    for (const other of s.peer.conns) if (other.kind === "adapter") set(bus, other, "listening", false);
+    for (const other of s.peer.conns) if (other.kind === "adapter" && other.listening) stopListening(bus, other);
     // What came back may have a listener that is no part of the session.
     pump(bus, s.peer);
   }

@@ -78,6 +78,24 @@ describe("a listening connection", () => {
     expect(bob.call("whoami", {}).handle).toBe("carl");
   });
 
+  test("that listens no more, or whose session ends: the same, and a late confirmation still counts", () => {
+    const { bob, state, send } = pair();
+    send();
+    bob.call("register", { handle: "bob", clientKind: "mcp", listen: false });
+    expect(state()).toBe("queued");
+    bob.call("delivered", { ids: [1] });
+    expect(state()).toBe("delivered");
+    const world = new World();
+    const ann = world.register("ann");
+    const adapter = world.session("worker", { client: "opencode", listen: true });
+    ann.call("send", { threadId: null, to: "worker", body: "hi" });
+    adapter.call("session", { ...adapter.fields, event: "session-end" });
+    expect(ann.call("collect", { threadId: 1 }).recipients[0]?.state).toBe("queued");
+    adapter.events();
+    adapter.call("session", { ...adapter.fields, source: "resume" });
+    expect(adapter.pushed()).toEqual([1]);
+  });
+
   test("that swallows everything for two minutes: exactly one copy waits for the next pull", () => {
     const { world, bob, state, attempts, send } = pair();
     send();

@@ -72,7 +72,7 @@ test("its files are the user's alone, made so", async () => {
     stderr: "ignore",
   });
   running.push({ child: broker as never, output: Promise.resolve(["", ""]) });
-  await until(() => answers(paths), "the broker");
+  await until(async () => existsSync(paths.log) && (await answers(paths)), "the broker");
   const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
   expect([paths.home, paths.socket, paths.token, paths.database, paths.lock, paths.log].map(mode)).toEqual([
     "700",
