@@ -1,5 +1,5 @@
 // Proof of delivery: what a session's transcript gained since the hand-over, and windows that run out (semantics §7).
-
+import { busyStaleMs } from "../protocol/constants.ts";
 import { type Bus, type Handout, type Session, set } from "./bus.ts";
 import { advance, pump, takeBack } from "./delivery.ts";
 import { liveSession, viewOf } from "./presence.ts";
@@ -47,7 +47,9 @@ function standsStill(bus: Bus, handout: Handout): boolean {
   if (handout.held) return true;
   const session = liveSession(handout.peer);
   if (!session) return false;
-  if (session.busy && session.lastEventAt <= handout.atMono) return true;
+  // Busy for long without a word is idle (semantics §4): a session that hangs must not keep its mail for ever.
+  const busy = session.busy && bus.mono - session.lastEventAt < busyStaleMs;
+  if (busy && session.lastEventAt <= handout.atMono) return true;
   const native = handout.channel === "native" ? bus.port.get(session.client)?.native : undefined;
   return native?.holds?.(viewOf(session), [handout.messageId]) ?? false;
 }

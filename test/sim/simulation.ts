@@ -261,7 +261,9 @@ export class Simulation {
 
   /** The end: everybody leaves, all windows pass, and nothing may be left in the air. */
   end(): void {
+    // Processes that an actor has left (a resume elsewhere, a fork) live on and say nothing more.
     for (const actor of this.actors) this.world.system.kill(actor.pid);
+    this.native.holding = false;
     for (const connection of [...this.world.connections.values()]) {
       connection.slow = false;
       connection.close();
