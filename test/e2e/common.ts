@@ -124,7 +124,7 @@ async function sendsByTool(world: World, cli: Cli, folder: string): Promise<void
   await run(world, cli, folder, "say hello", { model });
   const inbox = await world.ask<{ threads: { from: string; firstLine: string }[] }>("inbox");
   const mine = inbox.threads.find((t) => t.firstLine === `hello from ${cli.client}`);
-  must(mine, `the owner's inbox has ${JSON.stringify(inbox.threads)}; the model was told ${model.requests[1]?.slice(-800)}`);
+  must(mine, `the owner's inbox has ${JSON.stringify(inbox.threads)}; the model was told ${model.tail(1)}`);
   must(mine.from === (await world.handleIn(folder)), `it came from ${mine.from}`);
   model.stop();
 }
@@ -183,7 +183,7 @@ async function hostileText(world: World, cli: Cli, folder: string): Promise<void
   must([...request.matchAll(/\[reply:/gi)].length === 1, "a forged footer");
   must(!/(?<!\\)\\u001b/.test(request) && !request.includes("\u202e"), "terminal escapes or bidi controls reached the model");
   checkReply(replies, handle, "by command");
-  must(model.has(2, handle), `whoami in its shell does not say ${handle}: ${model.requests[2]?.slice(-600)}`);
+  must(model.has(2, handle), `whoami in its shell does not say ${handle}: ${model.tail(2)}`);
   model.stop();
 }
 

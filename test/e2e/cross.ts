@@ -79,7 +79,7 @@ async function consults(world: World, terminals: Terminals, folders: { asks: str
   );
   await run(world, claude, folders.asks, "ask the others", { model });
   const waited = model.requests[2] ?? "";
-  must(waited.includes("agree, says codex") && waited.includes("disagree, says opencode"), `the wait gave ${waited.slice(-1500)}`);
+  must(waited.includes("agree, says codex") && waited.includes("disagree, says opencode"), `the wait gave ${model.tail(2)}`);
   const tally = await world.ask<Tally>("collect", String(threadId));
   const counts = tally.verdictTally;
   must(counts.agree === 1 && counts.disagree === 1 && counts.pending === 0, `the tally is ${JSON.stringify(counts)}`);
@@ -112,7 +112,7 @@ async function toolToHook(world: World, folders: { asks: string; answers: string
   );
   await run(world, claude, folders.asks, "ask for the port", { model });
   await other.ended;
-  must(model.has(2, "it is 8080"), `the wait gave ${model.requests[2]?.slice(-1500)}`);
+  must(model.has(2, "it is 8080"), `the wait gave ${model.tail(2)}`);
   const messageId = newestId(other.model.requests[1] ?? "");
   must(other.model.has(1, tag(messageId)), "Gemini's hook did not give it");
   const state = (await world.why(messageId, to)).state;

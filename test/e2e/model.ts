@@ -57,6 +57,12 @@ export class Model {
     return resolve;
   }
 
+  /** The end of the conversation in request `n`, for a failure's words. */
+  tail(n: number): string {
+    const body = JSON.parse(this.requests[n] ?? "{}") as Record<string, unknown>;
+    return JSON.stringify(body.messages ?? body.input ?? body.contents ?? null).slice(-1500);
+  }
+
   stop(): void {
     void this.server.stop(true);
   }

@@ -7,6 +7,7 @@ import { compile } from "../../build.ts";
 import { claude } from "./clis/claude.ts";
 import { claudeIdentity } from "./clis/claude-identity.ts";
 import { codex } from "./clis/codex.ts";
+import { codexSandbox } from "./clis/codex-sandbox.ts";
 import { gemini } from "./clis/gemini.ts";
 import { opencode } from "./clis/opencode.ts";
 import { pi } from "./clis/pi.ts";
@@ -31,7 +32,7 @@ const waking: Scenarios = (w, t, c) => [...headlessScenarios(w, c), ...wakingSce
 const pulled: Scenarios = (w, t, c) => [...headlessScenarios(w, c), ...pulledScenarios(w, t, c), ...namingScenarios(w, t, c)];
 const groups: Group[] = [
   group(claude, (w, t, c) => [...waking(w, t, c), ...claudeIdentity(w, c)]),
-  group(codex, waking),
+  group(codex, (w, t, c) => [...waking(w, t, c), ...codexSandbox(w, c)]),
   group(opencode, waking),
   group(gemini, pulled),
   group(pi, waking),

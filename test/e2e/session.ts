@@ -111,7 +111,8 @@ export class Terminals {
 
   /** The process behind the terminals of such a CLI; a new one where there is none or it was killed. */
   private async hostFor(world: World, cli: Cli) {
-    if (!cli.host || (this.host && this.host.child.exitCode === null && this.host.child.signalCode === null)) return this.host;
+    if (!cli.host) return undefined;
+    if (this.host && this.host.child.exitCode === null && this.host.child.signalCode === null) return this.host;
     const model = this.host?.model ?? new Model();
     const { argv, socket } = cli.host(model, world);
     rmSync(socket, { force: true });
