@@ -6,7 +6,7 @@ import { deliveryTable, messageId } from "./message.ts";
 import { bodyText, hint, idNumber, print, printJson, UsageError } from "./output.ts";
 import { type Common, gather, optionsOf, withBus } from "./run.ts";
 import { dim, examples, joined, peer, wrapped, yellow } from "./style.ts";
-import { threadNumber, timeoutOption, type Until, untilOption, waitAndShow, waitStatus } from "./wait.ts";
+import { showWait, threadNumber, timeoutOption, type Until, untilOption, type WaitResult, waitAndShow } from "./wait.ts";
 
 type SendOptions = {
   message?: string;
@@ -89,9 +89,8 @@ async function send(words: string[], options: SendOptions & Common): Promise<voi
 
 async function sendAndWait(options: Common, handle: string, sent: Result<"send">, until: Until, timeoutMs: number): Promise<void> {
   if (!options.json) await showSent(handle, sent);
-  const result = await waitAndShow(options, { threadId: sent.threadId, messageId: sent.messageId, until, timeoutMs });
-  if (options.json) await printJson({ ...sent, wait: result });
-  waitStatus(result);
+  const show = (result: WaitResult) => (options.json ? printJson({ ...sent, wait: result }) : showWait(result));
+  await waitAndShow(options, { threadId: sent.threadId, messageId: sent.messageId, until, timeoutMs }, show);
 }
 
 async function showSent(handle: string, sent: Result<"send"> | Result<"reply">): Promise<void> {

@@ -28,14 +28,16 @@ export function registerWait(program: Command): void {
     .summary("wait until the recipients of an ask have replied")
     .description("Waits for the replies to your latest ask in a thread and prints them. Ends with status 4 when the time runs out first.")
     .argument("<thread>", "thread id")
-    .option("--any", "one reply is enough")
+    .argument("[until]", "all (default) or any: whose reply is enough")
+    .option("--any", "the same as the word any")
     .option("--message <id>", "another ask of the thread")
     .option("--timeout <time>", "how long: 90s, 5m, 0 looks once (default 2m)")
     .addHelpText("after", () => `\n${examples("Examples:", waitExamples)}`)
-    .action(async (id: string, _options, command: Command) => wait(id, optionsOf(command)));
+    .action(async (id: string, until: string | undefined, _options, command: Command) => wait(id, until, optionsOf(command)));
   program
     .command("collect")
     .summary("show who has answered an ask, and how")
+    .description("Shows for the latest ask of a thread who has answered and how, and who has not. Does not wait, and changes nothing.")
     .argument("<thread>", "thread id")
     .option("--message <id>", "another ask of the thread")
     .action(async (id: string, _options, command: Command) => collect(id, optionsOf(command)));
@@ -55,48 +57,58 @@ export function timeoutOption(text: string | undefined): number {
   return ms;
 }
 
-/** What `--wait` was given: all (also without a word) or any. */
-export function untilOption(word: string | true): Until {
+/** What `--wait`, or a wait itself, was given: all (also without a word) or any. */
+export function untilOption(word: string | true, what = "--wait"): Until {
   if (word === true || word === "all") return "all";
   if (word === "any") return "any";
-  throw new UsageError(`--wait must be all or any, and is ${JSON.stringify(word)}`);
+  throw new UsageError(`${what} must be all or any, and is ${JSON.stringify(word)}`);
 }
 
-async function wait(id: string, options: { any?: boolean; message?: string; timeout?: string } & Common): Promise<void> {
+async function wait(
+  id: string,
+  until: string | undefined,
+  options: { any?: boolean; message?: string; timeout?: string } & Common,
+): Promise<void> {
   const what: WaitFor = {
     threadId: threadNumber(id),
-    until: options.any ? "any" : "all",
+    until: until === undefined ? (options.any ? "any" : "all") : untilOption(until, "what follows the thread"),
     timeoutMs: timeoutOption(options.timeout),
     ...(options.message === undefined ? {} : { messageId: idNumber(options.message, "--message") }),
   };
-  const result = await waitAndShow(options, what);
-  if (options.json) await printJson(result);
-  waitStatus(result);
+  await waitAndShow(options, what, options.json ? printJson : showWait);
 }
 
-/** Waits; on a terminal it shows meanwhile who is missing, and prints the replies where no JSON is wanted. */
-export async function waitAndShow(options: Common, what: WaitFor): Promise<WaitResult> {
+/**
+ * Waits, on a terminal showing meanwhile who is missing, and shows what came by `show`. Only what was shown is confirmed: whoever is
+ * killed before has it still unread. Ends the command with status 4 where the condition did not come to hold.
+ */
+export async function waitAndShow(options: Common, what: WaitFor, show: (result: WaitResult) => Promise<void>): Promise<void> {
   const deadline = performance.now() + what.timeoutMs;
+  let shown: WaitResult | null = null;
   const result = await withBus(options, async (me) => {
-    const live = options.json || !what.timeoutMs ? null : await liveMissing(options, what);
-    try {
-      return await waitLong(me, what, deadline);
-    } finally {
-      live?.end();
+    // A broker that closed between the two is followed for the confirmation alone.
+    if (!shown) {
+      const came = await waitLive(options, me, what, deadline);
+      await show(came);
+      shown = came;
     }
+    await confirm(me, shown);
+    return shown;
   });
-  if (!options.json) await showWait(result);
-  return result;
-}
-
-/** Ends the command with status 4 where the condition did not come to hold. */
-export function waitStatus(result: WaitResult): void {
   if (!result.conditionMet) throw new Exit(4);
 }
 
-/** A wait of any length: the broker's own end at five minutes. Replies count as delivered only once they are here. */
+async function waitLive(options: Common, me: Acting, what: WaitFor, deadline: number): Promise<WaitResult> {
+  const live = options.json || !what.timeoutMs ? null : await liveMissing(options, what);
+  try {
+    return await waitLong(me, what, deadline);
+  } finally {
+    live?.end();
+  }
+}
+
+/** A wait of any length: the broker's own end at five minutes, and the last answer names every reply. */
 async function waitLong(me: Acting, what: WaitFor, deadline: number): Promise<WaitResult> {
-  const replies = new Map<number, WaitResult["replies"][number]>();
   for (let early = true; ; ) {
     const left = Math.max(0, Math.min(deadline - performance.now(), defaultLimits.waitMaxMs));
     const result: WaitResult = await me.client.call("wait", {
@@ -107,11 +119,9 @@ async function waitLong(me: Acting, what: WaitFor, deadline: number): Promise<Wa
       confirm: true,
       ...(what.messageId === undefined ? {} : { messageId: what.messageId }),
     });
-    for (const reply of result.replies) replies.set(reply.id, reply);
-    await confirm(me, result);
     const over = result.conditionMet || performance.now() >= deadline;
     const hopeless = !over && !result.timedOut && !(await comesAndGoes(me, result));
-    if (over || hopeless) return { ...result, replies: [...replies.values()].sort((a, b) => a.id - b.id) };
+    if (over || hopeless) return result;
     early = result.timedOut && early;
   }
 }
@@ -143,7 +153,8 @@ const noteWords = {
   circle: "waiting for each other in a circle",
 } as const;
 
-async function showWait(result: WaitResult): Promise<void> {
+/** The replies, who has answered, and how the waiting ended. */
+export async function showWait(result: WaitResult): Promise<void> {
   for (const reply of result.replies) {
     const head = joined([`${messageId(reply.id)} #${reply.seq}`, peer(reply.from), ...(reply.verdict ? [verdict(reply.verdict)] : [])]);
     await print(`${head}\n${prose(harmless(reply.body))}\n`);
