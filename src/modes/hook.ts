@@ -58,23 +58,50 @@ async function answer(run: Run, paths: HomePaths, args: string[], tools: boolean
   if (payload === null) throw new Error("the input is no JSON object");
   run.cli ??= guessClient(payload);
   const input = understand(run, payload, args);
-  if (input === null) return undefined;
+  if (input === null) {
+    const mistake = run.cli.hook.mistake?.(payload, run.event);
+    if (mistake) throw new Error(mistake);
+    return undefined;
+  }
   if (input.event === "session-start") endBy(run, startDeadlineMs);
-  const host = run.cli.hook.host(await above, process.env);
-  if (host === undefined) throw new Error("no process of the CLI above this one");
+  const host = run.cli.hook.host(await above, process.env, input.pid);
+  if (host === undefined) throw new Error(noHost(input));
   const { hook: side, client } = run.cli;
   const headless = await side.headless?.(process.env, () => hostArguments(host.pid));
   const title = input.title ?? (await side.title?.(input, readEnd));
-  const lines = requestLines(client, { ...input, ...(title && { title }) }, host, headless, tools);
-  const result = await reach(paths, door, input, lines);
+  const ask = (more: { handle?: string }) =>
+    reach(paths, door, input, requestLines(client, { ...input, ...(title && { title }), ...more }, host, headless, tools));
+  const result = await askNamed(handleFor(input, run.cli, headless), ask);
   const text = answerText(input.event, result, side.answerMax);
   return text === "" ? undefined : side.answer(input.event, run.event, text);
+}
+
+function noHost({ pid }: HookInput): string {
+  if (pid === undefined) return "no process of the CLI above this one";
+  return pid === -1 ? "pid must be a whole number" : `pid ${pid} is no process above this one that could be a session`;
 }
 
 function understand(run: Run, payload: Payload, args: string[]): HookInput | null {
   const argument = cliOf(args[0]) ? args[1] : args[0];
   run.event = eventName(payload, argument) ?? "";
   return run.cli?.hook.parse(payload, run.event, process.env) ?? null;
+}
+
+/** The name that the user gave a session by starting its CLI with `RENN_HANDLE`. Codex's daemon has the environment of whoever started it first. */
+function handleFor(input: HookInput, cli: Cli, headless: boolean | undefined): string | undefined {
+  const own = input.event === "session-start" && (cli.client !== "codex" || headless);
+  return own ? process.env.RENN_HANDLE || undefined : undefined;
+}
+
+/** Asks with the name; where it cannot be had (the variable came down from another session's shell, say) the session joins without it. */
+async function askNamed(handle: string | undefined, ask: (more: { handle?: string }) => Promise<Payload | null>): Promise<Payload | null> {
+  if (handle === undefined) return ask({});
+  try {
+    return await ask({ handle });
+  } catch (error) {
+    if (!String(error).includes("bad_request: handle")) throw error;
+    return ask({});
+  }
 }
 
 /** Asks the broker; a session start may start it first and wait, other events start it and do not wait (semantics §1). */

@@ -48,6 +48,15 @@ describe("one session's life", () => {
     expect(handle).toBe("zcode-proj");
   });
 
+  test("RENN_HANDLE names a session at its start, and one that inherits it from another's shell gets a name of its own", async () => {
+    const start = async (id: string) => {
+      const payload = payloads.zcode("SessionStart", { source: "startup", session_id: id, sessionId: id });
+      return shown((await run("zcode", payload, { RENN_HANDLE: "chosen-one" })).out).split("\n")[0];
+    };
+    expect(await start("first")).toContain("`chosen-one`");
+    expect(await start("second")).toContain("`zcode-proj-2`");
+  });
+
   test("a message is shown once, at the next prompt, and counts at the event after it", async () => {
     const id = await send("hello");
     const first = await run("zcode", payloads.zcode("UserPromptSubmit", { prompt: "x" }));

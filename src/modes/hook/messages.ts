@@ -15,8 +15,14 @@ const reported: Readonly<Record<HookEvent, SessionEvent>> = {
 };
 
 /** The lines after auth: what the session did and, unless it ended, what waits for it. Ids go on from 2. */
-export function requestLines(client: ClientName, input: HookInput, host: Ancestor, headless: boolean | undefined, tools = false): string[] {
-  const { event, sessionId, continuing, seen, unheard, ...rest } = input;
+export function requestLines(
+  client: ClientName,
+  input: HookInput,
+  host: Pick<Ancestor, "pid" | "start">,
+  headless: boolean | undefined,
+  tools = false,
+): string[] {
+  const { event, sessionId, continuing, seen, unheard, pid: _pid, ...rest } = input;
   const session = requestLine(2, "session", {
     ...rest,
     event: reported[event],
