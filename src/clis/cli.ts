@@ -24,10 +24,12 @@ export type HookInput = {
   unheard?: true;
   /** Messages that this prompt is made of: it was pushed natively. */
   seen?: number[];
+  /** The process that the payload names as the session's; -1 for a name that is no process id. */
+  pid?: number;
 };
 
-/** A process above the hook, as far as telling CLIs apart needs it. */
-export type Ancestor = { pid: number; start: string; name: string };
+/** A process above the hook, as far as telling CLIs apart needs it: also its process group, and the number of its controlling terminal (0: it has none). */
+export type Ancestor = { pid: number; start: string; name: string; group: number; tty: number };
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -35,10 +37,12 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type HookSide = {
   /** What the payload says; null when the event is not ours to act on (a subagent's, one that we do not use, another CLI's). */
   parse(payload: Payload, event: string | undefined, env: Environment): HookInput | null;
+  /** Why nothing came of a payload, where that is a mistake of whoever wrote it and no event of another's. */
+  mistake?(payload: Payload, event: string | undefined): string | undefined;
   /** The name of the CLI's process: looking further up would find another one. Absent where it goes by the name of its interpreter. */
   program?: RegExp;
-  /** The CLI's process among the ancestors, nearest first. */
-  host(ancestors: readonly Ancestor[], env: Environment): Ancestor | undefined;
+  /** The CLI's process among the ancestors, nearest first; `pid` is what the payload named. */
+  host(ancestors: readonly Ancestor[], env: Environment, pid?: number): Ancestor | undefined;
   /** Whether the run ends with its answer, by its environment and the host's arguments; undefined where that cannot be known. */
   headless?(env: Environment, hostArguments: () => Promise<string[]>): boolean | Promise<boolean>;
   /** A title that the payload does not carry; `read` gives the end of a file. */

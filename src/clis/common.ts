@@ -43,9 +43,33 @@ export function eventName(payload: Payload, argument: string | undefined): strin
 /** The name of a process that is no shell and no wrapper of commands. */
 export const noWrapper = /^(?!-?(?:sh|bash|dash|zsh|fish|ksh|mksh|ash|busybox|env|timeout|nice|setsid|sudo)$)/;
 
-/** The nearest ancestor that is no shell or wrapper. */
+/** What holds windows, logins or services of many programs: multiplexers, terminals, login servers, init systems and timers. It is never a session. */
+const holder = new RegExp(
+  `^(?:${[
+    "tmux.*|tmate|screen|zellij|dtach|abduco|script|ttyd|login|sshd.*|dropbear|mosh-server|.*[-_]terminal.*|Terminal|terminator|tilix|konsole",
+    "yakuake|guake|xterm|u?rxvt.*|st|foot|kitty|alacritty|ghostty|wezterm.*|iTerm.*|ptyxis.*|kgx|Relay.*|SessionLeader|init|systemd.*|launchd",
+    "tini|dumb-init|docker-init|containerd-shim.*|conmon|runsv|supervise|supervisord|crond?|atd",
+  ].join("|")})$`,
+  "i",
+);
+
+/**
+ * The ancestors that belong to the hook's own window: up to the first process that holds windows or logins, by its name, or because what it runs has a
+ * terminal that it is not in itself (an editor's terminal, for one).
+ */
+export function ownWindow(ancestors: readonly Ancestor[]): readonly Ancestor[] {
+  const end = ancestors.findIndex((a, i) => isHolder(a) || (ancestors[i - 1]?.tty && ancestors[i - 1]?.tty !== a.tty));
+  return end < 0 ? ancestors : ancestors.slice(0, end);
+}
+
+/** Whether the process holds others' windows or logins. */
+export function isHolder(ancestor: Ancestor): boolean {
+  return holder.test(ancestor.name);
+}
+
+/** The nearest ancestor that is no shell or wrapper, and no holder of windows: beyond one there is only somebody else's. */
 export function nearestProgram(ancestors: readonly Ancestor[]): Ancestor | undefined {
-  return ancestors.find((a) => noWrapper.test(a.name));
+  return ownWindow(ancestors).find((a) => noWrapper.test(a.name));
 }
 
 /** `hookSpecificOutput.additionalContext`, as Claude Code made it. */

@@ -108,7 +108,7 @@ export function fuzzPayloads(count: number, chance: Chance): number {
       const event = chance() < 0.5 ? undefined : chance() < 0.8 ? pick(chance, eventNames) : hostileString(chance);
       const input = timed(`${cli.client} parsing ${text.slice(0, 300)}`, () => cli.hook.parse(parsed, event, {}));
       if (!input) continue;
-      for (const line of requestLines(cli.client, input, { pid: 10, start: "1", name: "x" }, undefined, chance() < 0.5)) {
+      for (const line of requestLines(cli.client, input, { pid: 10, start: "1" }, undefined, chance() < 0.5)) {
         const { type, ...fields } = JSON.parse(line) as { type: "session" | "hook" };
         if (line.includes("\n", 0) && line.indexOf("\n") !== line.length - 1) throw new Error(`${cli.client} makes two lines of ${text}`);
         if (!Value.Check(requests[type].fields, { type, ...fields }))

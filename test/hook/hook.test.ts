@@ -147,6 +147,35 @@ describe("what the broker hears", () => {
     expect(run.out).toBe(`${text}\n`);
     expect(w.lines[0]).toMatchObject({ type: "session", client: "other", cliSessionId: "mine", title: "T" });
   });
+
+  test("any other program may name its process, if it is above the hook", async () => {
+    const w = world({ texts: [text] });
+    await w.run(["other", "prompt"], { session_id: "mine", pid: process.ppid });
+    expect(w.lines[0]).toMatchObject({ host: { hostPid: process.ppid, hostStart: realSystem.processStart(process.ppid) } });
+    expect(w.lines[0]).not.toHaveProperty("pid");
+  });
+});
+
+test("what any other program does wrong stands in hook.log, and nothing is sent", async () => {
+  const events = "the event must be one of session-start, prompt, post-tool, stop, session-end";
+  const id = "session_id must be a text of 1 to 200 characters";
+  const cases: [args: string[], payload: object, reason: string][] = [
+    [["other", "Stop"], { session_id: "mine" }, `other Stop: ${events}`],
+    [["other"], { session_id: "mine" }, `other -: ${events}`],
+    [["other", "stop"], {}, `other stop: ${id}`],
+    [["other", "stop"], { session_id: 7 }, `other stop: ${id}`],
+    [
+      ["other", "stop"],
+      { session_id: "mine", pid: 2 ** 31 },
+      "other stop: pid 2147483648 is no process above this one that could be a session",
+    ],
+    [["other", "stop"], { session_id: "mine", pid: "7" }, "other stop: pid must be a whole number"],
+  ];
+  const w = world({ texts: [text], block: true });
+  for (const [args, payload] of cases) expect(await w.run(args, payload)).toMatchObject({ out: "", err: "", status: 0 });
+  const logged = w.log().trimEnd().split("\n");
+  expect(logged.map((line) => line.replace(/^\S+ /, ""))).toEqual(cases.map(([, , reason]) => reason));
+  expect(w.lines).toEqual([]);
 });
 
 describe("what is left alone", () => {

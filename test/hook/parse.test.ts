@@ -11,7 +11,7 @@ import { answerText, requestLines } from "../../src/modes/hook/messages.ts";
 import { requests } from "../../src/protocol/schemas.ts";
 import { payloads } from "./world.ts";
 
-const host = { pid: 7, start: "1", name: "x" };
+const host = { pid: 7, start: "1" };
 
 /** What a CLI's hook would send for an input; the broker's own schemas check it. */
 function sent(cli: Cli, json: string): HookInput | null {
@@ -72,7 +72,7 @@ test("whatever comes, what is sent fits the wire", () => {
     "session_title",
     "source",
   ];
-  const more = ["stop_hook_active", "permission_mode", "prompt", "event", "__proto__"];
+  const more = ["stop_hook_active", "permission_mode", "prompt", "event", "pid", "__proto__"];
   const payload = fc.dictionary(fc.constantFrom(...fields, ...more), value);
   const likely = fc.record({ session_id: fc.string({ minLength: 1, maxLength: 250 }), hook_event_name: fc.constantFrom(...names) });
   fc.assert(

@@ -10,20 +10,22 @@ export async function ancestors(pid: number, last?: RegExp): Promise<Ancestor[]>
   for (let at = pid; at > 1 && chain.length < levelsMax; ) {
     const found = await readStat(at);
     if (found === null) break;
-    chain.push({ pid: at, start: found.start, name: found.name });
+    const { parent, ...ancestor } = found;
+    chain.push({ pid: at, ...ancestor });
     if (last?.test(found.name)) break;
-    at = found.parent;
+    at = parent;
   }
   return chain;
 }
 
-async function readStat(pid: number): Promise<{ parent: number; start: string; name: string } | null> {
+async function readStat(pid: number): Promise<(Omit<Ancestor, "pid"> & { parent: number }) | null> {
   try {
     const stat = await Bun.file(`/proc/${pid}/stat`).text();
     // The name stands in parentheses and may hold anything, parentheses too: fields count from the last one.
     const end = stat.lastIndexOf(")");
     const fields = stat.slice(end + 2).split(" ");
-    return { parent: Number(fields[1]), start: fields[19] ?? "", name: stat.slice(stat.indexOf("(") + 1, end) };
+    const name = stat.slice(stat.indexOf("(") + 1, end);
+    return { parent: Number(fields[1]), start: fields[19] ?? "", name, group: Number(fields[2]), tty: Number(fields[4]) };
   } catch {
     return null;
   }
