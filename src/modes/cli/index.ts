@@ -142,7 +142,10 @@ function registerDemo(program: Command): void {
   program
     .command("demo")
     .summary("see the bus at work, in a home of its own that goes away again")
-    .action(async () => (await import("../demo.ts")).demo());
+    .description(
+      "Starts a broker in a new temporary folder, lets three sessions without a model consult each other, and removes it all. Takes some seconds; your own home and CLIs are not touched.",
+    )
+    .action(async (_options, command: Command) => (await import("../demo.ts")).demo(optionsOf(command)));
 }
 
 /** What only programs call; main.ts takes these before the command library is loaded. */
