@@ -65,7 +65,14 @@ export function headlessScenarios(world: World, cli: Cli): Scenario[] {
   const busy = world.folder(`${cli.client}-busy`);
   const shell = world.folder(`${cli.client}-shell`);
   const delegating = world.folder(`${cli.client}-delegating`);
+  const named = world.folder(`${cli.client}-named`);
+  const early: Scenario = {
+    letters: "a,d,g",
+    name: "queued for a name before its first session, which RENN_HANDLE names",
+    act: () => queuedForName(world, cli, named),
+  };
   return [
+    ...(cli.takesHandle ? [early] : []),
     { letters: "e", name: "a tool call of the model sends", act: () => sendsByTool(world, cli, lasting) },
     {
       letters: "a,d",
@@ -138,6 +145,16 @@ async function queuedBefore(world: World, cli: Cli, folder: string): Promise<voi
   must(model.has(0, tag(sent.messageId)) && model.has(0, "are you there? 42"), "it is not in the first request");
   must(await onlyHandle(world, folder, handle), "the resumed session has another handle");
   await provenFor(world, sent.messageId, handle);
+  model.stop();
+}
+
+async function queuedForName(world: World, cli: Cli, folder: string): Promise<void> {
+  const name = `early-${cli.client}`;
+  await world.ask("whoami", "--as", name);
+  const sent = await world.send(name, "for whoever comes 12");
+  const model = await run(world, cli, folder, "begin", { env: { RENN_HANDLE: name } });
+  must(model.has(0, tag(sent.messageId)), "it is not in the first request");
+  await provenFor(world, sent.messageId, name);
   model.stop();
 }
 

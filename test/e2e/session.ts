@@ -19,6 +19,8 @@ export type Cli = {
   rename?: string;
   /** What its model answers to have a subagent do something, and to wait for it. */
   subagent(prompt: string): Turn[];
+  /** Its session takes its name from `RENN_HANDLE`. */
+  takesHandle?: boolean;
   /** Its hooks do not tell a subagent's tool calls from the session's own. */
   hidesSubagents?: boolean;
   /** Writes the configuration that makes it work offline. */

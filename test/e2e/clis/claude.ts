@@ -7,6 +7,7 @@ export const claude: Cli = {
   name: "Claude Code 2.1.332",
   client: "claude",
   wakes: true,
+  takesHandle: true,
   clear: "/clear",
   rename: "/rename",
   prepare(world, folders) {

@@ -6,6 +6,7 @@ export const codex: Cli = {
   name: "Codex 0.171.0",
   client: "codex",
   wakes: true,
+  takesHandle: true,
   rename: "/rename",
   prepare(world, folders) {
     const trusted = folders.map((folder) => `[projects.${JSON.stringify(folder)}]\ntrust_level = "trusted"\n`).join("\n");

@@ -5,6 +5,7 @@ export const gemini: Cli = {
   name: "Gemini CLI 0.61.0",
   client: "gemini",
   wakes: false,
+  takesHandle: true,
   clear: "/clear",
   hidesSubagents: true,
   prepare(world) {
