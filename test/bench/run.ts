@@ -69,8 +69,8 @@ try {
     const before = loadNow();
     const rows = await measureAll(scratch);
     runs.push({ rows, load: `${before}, ${loadNow()}` });
+    if (full) writeFileSync(page, document(runs));
   }
-  if (full) writeFileSync(page, document(runs));
 } finally {
   await scratch.dispose();
 }
