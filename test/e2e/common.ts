@@ -48,7 +48,7 @@ type Replies = {
 
 /** Waits for the answers in a thread. */
 export function answersTo(world: World, threadId: number): Promise<Replies> {
-  return world.ask<Replies>("wait", String(threadId), "--timeout", "100s");
+  return world.ask<Replies>("wait", String(threadId), "--timeout", "200s");
 }
 
 const hostile = [

@@ -6,7 +6,7 @@ const everyMs = 40;
 export async function until<T>(
   what: string,
   look: () => T | Promise<T>,
-  ms = 45_000,
+  ms = 90_000,
 ): Promise<Exclude<T, null | undefined | false | "" | 0>> {
   const end = performance.now() + ms;
   for (;;) {

@@ -49,7 +49,7 @@ for (const { name, clis, scenarios } of groups) {
     if (all.length) await world.open(clis);
     outcomes.push(...(await play(name, all, () => world.logs())));
   } finally {
-    terminals.close();
+    await terminals.close();
     await world.close();
   }
 }

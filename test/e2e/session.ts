@@ -44,7 +44,7 @@ export type Cli = {
 /** A headless run that has been started. */
 export type Run = { model: Model; pid: number; ended: Promise<{ code: number; output: string }> };
 
-const runMs = 150_000;
+const runMs = 240_000;
 
 /** Starts a headless run. */
 export function start(
@@ -83,6 +83,7 @@ export async function run(world: World, cli: Cli, folder: string, prompt: string
 export class Terminals {
   private readonly folder = mkdtempSync(join(tmpdir(), "renn-tmux-"));
   private count = 0;
+  private readonly opened: number[] = [];
   private host: { child: Bun.Subprocess; model: Model } | undefined;
 
   tmux(...args: string[]): string {
@@ -107,7 +108,8 @@ export class Terminals {
     const words = ["env", "-i", ...Object.entries(env).map(([k, v]) => `${k}=${v}`), ...cli.tui(more.resume ?? false, folder, world)];
     this.tmux("new-session", "-d", "-s", name, "-x", "160", "-y", "45", "-c", folder, ...words);
     const terminal = new Terminal(this, name, model, host?.child.pid);
-    await terminal.shows(cli.ready, 60_000);
+    this.opened.push(terminal.pid);
+    await terminal.shows(cli.ready, 120_000);
     return terminal;
   }
 
@@ -130,13 +132,18 @@ export class Terminals {
     return this.host;
   }
 
-  close(): void {
+  /** Ends all terminals and what runs in them; some CLIs do not end with their terminal. */
+  async close(): Promise<void> {
+    const pids = this.opened.filter(alive).flatMap((pid) => [pid, ...descendants(pid)]);
     this.host?.child.kill();
     try {
       this.tmux("kill-server");
     } catch {
       // No terminal was opened.
     }
+    const end = performance.now() + 3_000;
+    while (pids.some(alive) && performance.now() < end) await Bun.sleep(100);
+    for (const pid of pids) signal(pid, "SIGKILL");
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
@@ -162,7 +169,7 @@ export class Terminal {
   }
 
   /** Waits for something on the screen. */
-  async shows(wanted: RegExp, ms = 45_000): Promise<void> {
+  async shows(wanted: RegExp, ms = 90_000): Promise<void> {
     try {
       await until(`${wanted} on the screen`, () => wanted.test(this.screen()), ms);
     } catch (error) {
@@ -214,8 +221,10 @@ export class Terminal {
 
   /** Ends the CLI as closing its window does. */
   async end(): Promise<void> {
+    const pids = [this.pid, ...descendants(this.pid)];
     this.terminals.tmux("kill-session", "-t", this.name);
     await until("the CLI has ended", () => !alive(this.pid));
+    for (const pid of pids) signal(pid, "SIGTERM");
   }
 }
 

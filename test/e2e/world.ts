@@ -142,7 +142,7 @@ exec '${this.program}' "$@"
   }
 
   /** Waits until the delivery is in the state; the way that it went. */
-  async state(messageId: number, handle: string, state: string, ms = 30_000): Promise<Why> {
+  async state(messageId: number, handle: string, state: string, ms = 60_000): Promise<Why> {
     let last: Why | undefined;
     try {
       return await until(
