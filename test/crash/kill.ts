@@ -145,6 +145,10 @@ export async function killRounds(paths: HomePaths, rounds: number, random: () =>
     const child = spawnBroker(paths);
     try {
       lastId = await compare(paths, known, lastId, tally);
+    } catch (error) {
+      throw child.exitCode === null
+        ? error
+        : new Error(`round ${n}: the broker ended with ${child.exitCode}: ${await child.stderr.text()}`);
     } finally {
       child.kill("SIGTERM");
       await child.exited;

@@ -49,6 +49,8 @@ export function request(chance: Chance, id: number): Record<string, unknown> {
   const line: Record<string, unknown> = { v: 2, id, type, ...fields(chance, requests[type].fields as TObject, wild) };
   // A wait that holds back what follows for minutes would make the run long and prove nothing.
   if (type === "wait") line.timeoutMs = 0;
+  // Everything that was ever said, again and again, is megabytes an answer.
+  if (type === "export" && chance() < 0.95) line.sinceId = Number.MAX_SAFE_INTEGER;
   if (type === "auth") line.token = hostileString(chance);
   if (chance() < 0.03) line[pick(chance, ["v", "id", "type"])] = hostileValue(chance);
   return line;

@@ -26,7 +26,7 @@ async function kind(name: string, step: (chance: () => number) => unknown): Prom
 }
 
 console.log(`seed ${seed}`);
-const inWorld = Math.round(lines * 0.4);
+const inWorld = Math.round(lines * 0.2);
 await kind("lines in a world", (chance) => {
   const fuzz = new LineFuzz(chance);
   fuzz.run(inWorld);
