@@ -1,31 +1,42 @@
 // What a session or a terminal is shown of a message, and why nothing in it can pass for the bus (semantics §5, §8). Pure.
 import type { Verdict } from "./constants.ts";
 
-/** Openings that only the bus or a CLI may write. In other people's text a space is put behind their first character. */
-const forgeable = [
-  "[murmur",
-  "[reply:",
-  "<system-reminder",
-  "</system-reminder",
-  "<hook_context",
-  "</hook_context",
-  "<hook_prompt",
-  "</hook_prompt",
-  "<cross-session-message",
-  "</cross-session-message",
-  "<task-notification",
-  "</task-notification",
+/** Tags that only a CLI may write, as it marks what comes from its system, its user or its other sessions. */
+const cliTags = [
+  "system-reminder",
+  "hook_context",
+  "hook_prompt",
+  "cross-session-message",
+  "teammate-message",
+  "task-notification",
+  "command-name",
+  "command-message",
+  "local-command-",
+  "environment_context",
+  "user_instructions",
+  "permissions",
 ];
-const forgeableAscii = /\[(?=murmur|reply:)|<(?=\/?(?:system-reminder|hook_context|hook_prompt|cross-session-message|task-notification))/gi;
+/** Openings that only the bus or a CLI may write. In other people's text a space is put behind their first character. */
+const forgeable = ["[murmur", "[reply:", ...cliTags.flatMap((tag) => [`<${tag}`, `</${tag}`])];
+const forgeableAscii = new RegExp(`\\[(?=murmur|reply:)|<(?=/?(?:${cliTags.join("|")}))`, "gi");
 const plainAscii = /^[\t\n -~]*$/;
-const invisible = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Mn}\p{Me}]/u;
+const invisible = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Mn}\p{Me}\u2800]/u;
+/** Brackets, and what looks like them. */
+const squareOpenings = "[\uff3b\ufe47\u27e6\u301a\u3010";
+const angleOpenings = "<\uff1c\ufe64\u2039\u2329\u27e8\u3008";
+const openings = new RegExp(`[\\${squareOpenings}${angleOpenings}]`, "g");
 /** Control characters but tab and newline, bidi controls, line and paragraph separators, tag and interlinear characters. */
 const unshowable = /(?![\t\n])[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
 /** Shows control characters, bidi controls and terminal escapes as `\u001b`; tab and newline stay, CRLF becomes LF. */
 export function visible(text: string): string {
   if (plainAscii.test(text)) return text;
-  return text.replaceAll("\r\n", "\n").replace(unshowable, (c) => `\\u${(c.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`);
+  return text.replaceAll("\r\n", "\n").replace(unshowable, (c) => escaped(c.codePointAt(0) ?? 0));
+}
+
+function escaped(point: number): string {
+  const hex = point.toString(16);
+  return point > 0xffff ? `\\u{${hex}}` : `\\u${hex.padStart(4, "0")}`;
 }
 
 /** Text of another peer, fit for a session's context or a terminal: forged tags are broken (`[ murmur`), controls shown. */
@@ -39,32 +50,40 @@ export function harmlessLine(text: string): string {
   return harmless(text.replace(/\s+/g, " ").trim());
 }
 
-/**
- * Breaks forgeable openings also behind compatibility characters (full-width, styled) and invisible ones: a skeleton of the text is
- * searched (each code point NFKC-folded and lowercased, invisible ones and marks left out) that remembers where each character came from.
- */
+/** Breaks forgeable openings also behind compatibility characters (full-width, styled), look-alike brackets and invisible characters. */
 function breakForged(text: string): string {
-  let skeleton = "";
-  const origin: number[] = [];
-  let at = 0;
-  for (const point of text) {
-    const end = at + point.length;
-    at = end;
-    if (invisible.test(point)) continue;
-    const folded = point.normalize("NFKC").toLowerCase();
-    for (let i = 0; i < folded.length; i++) origin.push(end);
-    skeleton += folded;
-  }
-  const breaks: number[] = [];
-  for (const opening of forgeable)
-    for (let i = skeleton.indexOf(opening); i >= 0; i = skeleton.indexOf(opening, i + 1)) breaks.push(origin[i] ?? 0);
   let out = "";
   let from = 0;
-  for (const place of breaks.sort((a, b) => a - b)) {
-    out += `${text.slice(from, place)} `;
-    from = place;
+  for (const { index } of text.matchAll(openings)) {
+    if (!opensForged(text, index)) continue;
+    out += `${text.slice(from, index + 1)} `;
+    from = index + 1;
   }
   return out + text.slice(from);
+}
+
+/** Whether one of the forgeable openings starts at a bracket: read letter by letter, as it would look. Ends at the first letter that fits none. */
+function opensForged(text: string, at: number): boolean {
+  let read = squareOpenings.includes(text[at] ?? "") ? "[" : "<";
+  for (let i = at + 1; i < text.length; ) {
+    const point = String.fromCodePoint(text.codePointAt(i) ?? 0);
+    i += point.length;
+    if (invisible.test(point)) continue;
+    read += folded(point);
+    let fits = false;
+    for (const opening of forgeable) {
+      if (read.startsWith(opening)) return true;
+      fits ||= opening.startsWith(read);
+    }
+    if (!fits) return false;
+  }
+  return false;
+}
+
+/** A character as the plain one that it looks like. */
+function folded(point: string): string {
+  if (/\p{Pd}/u.test(point)) return "-";
+  return point === "\u2236" || point === "\ua789" ? ":" : point.normalize("NFKC").toLowerCase();
 }
 
 /** Length in Unicode code points, the unit of the protocol's "characters". */
