@@ -2,10 +2,11 @@
 import { ProtocolError } from "../protocol/errors.ts";
 import { okLine } from "../protocol/frames.ts";
 import type { Fields, Result, WaitNote } from "../protocol/schemas.ts";
-import { cut } from "../protocol/text.ts";
+import { cut, cutMark } from "../protocol/text.ts";
 import { add, type Bus, type Conn, drop, due, type Peer, put, remove, set, stage, type Wait } from "./bus.ts";
+import { circleNote, ringsOf, waitersOf } from "./circles.ts";
 import { advance, handOver, pump, takeBack } from "./delivery.ts";
-import { handleOf, matrixOf } from "./messages.ts";
+import { handleOf, hasTools, matrixOf } from "./messages.ts";
 import { isHere } from "./presence.ts";
 import type { MessageRow } from "./store/rows.ts";
 
@@ -56,11 +57,6 @@ export function startWait(bus: Bus, conn: Conn, peer: Peer, requestId: number, f
   if (isMet(wait)) return endWait(bus, wait, {});
   if (wait.deadline <= bus.mono) return endWait(bus, wait, { timedOut: true });
   checkWaits(bus);
-}
-
-/** A wait counts for its peer and for its connection's via. */
-function waitersOf(wait: Wait): Peer[] {
-  return wait.conn.via ? [wait.peer, wait.conn.via] : [wait.peer];
 }
 
 function isMet(wait: Wait): boolean {
@@ -115,7 +111,7 @@ export function endWait(bus: Bus, wait: Wait, ending: Ending): void {
     timedOut: ending.timedOut ?? false,
     matrix: matrixOf(bus, ask),
     askMessageId: wait.askId,
-    replies: replies.filter((r) => r.sender_id !== wait.peer.id).map((r) => replyView(bus, r)),
+    replies: replies.filter((r) => r.sender_id !== wait.peer.id).map((r) => replyView(bus, r, hasTools(wait.peer))),
     notes: [...notesOf(bus, wait, ask), ...(ending.note ? [ending.note] : [])],
   };
   const given = replies.filter((r) => handReplyOver(bus, wait, r)).map((r) => r.id);
@@ -123,15 +119,13 @@ export function endWait(bus: Bus, wait: Wait, ending: Ending): void {
   stage(bus, conn, okLine(wait.requestId, JSON.stringify(result)), taken);
 }
 
-function replyView(bus: Bus, row: MessageRow): Result<"wait">["replies"][number] {
+function replyView(bus: Bus, row: MessageRow, tools: boolean): Result<"wait">["replies"][number] {
   const verdict = row.verdict === null ? null : (["agree", "disagree", "info"] as const)[row.verdict - 1];
-  return {
-    id: row.id,
-    seq: row.seq,
-    from: handleOf(bus, row.sender_id),
-    verdict: verdict ?? null,
-    body: cut(bus.store.body(row.id), bus.limits.bodyCharactersMax),
-  };
+  const whole = bus.store.body(row.id);
+  const shown = cut(whole, bus.limits.bodyCharactersMax);
+  const view = { id: row.id, seq: row.seq, from: handleOf(bus, row.sender_id), verdict: verdict ?? null };
+  if (shown.length === whole.length) return { ...view, body: whole };
+  return { ...view, body: `${shown}\n${cutMark({ id: row.id, length: row.length }, tools)}`, truncated: true };
 }
 
 /** The waiting peer's own delivery of a reply goes over by this answer, if nothing else has it. */
@@ -210,9 +204,10 @@ export function expireWaits(bus: Bus): number {
 /** Early waits end when nobody is left who could answer, or when waits form a circle. */
 export function checkWaits(bus: Bus): void {
   const ending: { wait: Wait; note: WaitNote }[] = [];
+  const rings = ringsOf(bus);
   for (const waits of bus.waits.values())
     for (const wait of waits) {
-      const note = wait.early ? (goneNote(bus, wait) ?? circleNote(wait)) : null;
+      const note = wait.early ? (goneNote(bus, wait) ?? circleNote(wait, rings)) : null;
       if (note) ending.push({ wait, note });
     }
   // All are found before the first ends: without it the others of its circle would no longer be in one, and wait on.
@@ -223,27 +218,4 @@ function goneNote(bus: Bus, wait: Wait): WaitNote | null {
   // A session that has just ended may be clearing: it counts as gone when its grace is over.
   if (!wait.pending.size || [...wait.pending].some((p) => p.session !== null || isHere(bus, p))) return null;
   return { kind: "gone", handles: [...wait.pending].map((p) => p.handle) };
-}
-
-/** The circle that a wait is part of: whoever it waits for waits, over any number of steps, for it. */
-function circleNote(wait: Wait): WaitNote | null {
-  for (const me of waitersOf(wait)) {
-    const circle = [...wait.pending].map((p) => pathTo(p, me, new Set())).filter((path) => path !== null);
-    const shut = wait.all ? circle.length > 0 : circle.length > 0 && circle.length === wait.pending.size;
-    const first = circle[0];
-    if (shut && first) return { kind: "circle", handles: [me, ...first].map((p) => p.handle) };
-  }
-  return null;
-}
-
-function pathTo(from: Peer, goal: Peer, seen: Set<Peer>): Peer[] | null {
-  if (from === goal) return [];
-  if (seen.has(from)) return null;
-  seen.add(from);
-  for (const wait of from.waits)
-    for (const next of wait.pending) {
-      const rest = pathTo(next, goal, seen);
-      if (rest) return [from, ...rest];
-    }
-  return null;
 }

@@ -111,7 +111,8 @@ const waitReply = Type.Object({
   seq: id("place in the thread"),
   from: Type.String(),
   verdict: nullable(words(verdicts), "its verdict"),
-  body: Type.String({ description: "what would be put into a session: at most 4000 characters" }),
+  body: Type.String({ description: "what would be put into a session: at most 4000 characters, then a line that says so" }),
+  truncated: optional(flag("the body was cut")),
 });
 const note = Type.Object({
   kind: words(["unanswered", "unconfirmed", "offline", "gone", "circle"]),

@@ -186,7 +186,7 @@ export function replyFooter(m: { id: number; threadId: number }, tools: boolean)
 export function deliveryText(m: TextMessage, style: TextStyle): string {
   const shown = cut(m.body, style.bodyCharactersMax);
   const lines = [tagLine(m, style.now), harmless(shown)];
-  if (shown.length < m.body.length) lines.push(cutMark(m, style.tools));
+  if (shown.length < m.body.length) lines.push(cutMark({ id: m.id, length: codePoints(m.body) }, style.tools));
   if (m.references.length) lines.push(`refs: ${referencesLine(m.references)}`);
   lines.push(replyFooter(m, style.tools));
   return lines.join("\n");
@@ -197,9 +197,10 @@ function referencesLine(references: readonly string[]): string {
   return cut(harmlessLine(cut(references.join(", "), referencesCharactersMax)), referencesCharactersMax);
 }
 
-function cutMark(m: TextMessage, tools: boolean): string {
+/** The line behind a cut body: how long the whole is (code points), and how to read on. */
+export function cutMark(m: { id: number; length: number }, tools: boolean): string {
   const how = tools ? `read tool with ids [${m.id}]` : `renn read ${m.id}`;
-  return `… cut: the whole message has ${codePoints(m.body)} characters; ${how} gives all of it`;
+  return `… cut: the whole message has ${m.length} characters; ${how} gives all of it`;
 }
 
 /** A notify message: one line that starts with the tag. */
