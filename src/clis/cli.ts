@@ -57,8 +57,8 @@ export type HookSide = {
 
 /** How `renn init` joins the CLI. */
 export type SetupSide = {
-  /** Its configuration folder under the user's home, and the variable that moves it. */
-  folder: { home: string; env?: string };
+  /** Its configuration folder under the user's home, the variable that moves it, and the folder by which the CLI is found where that is not the same. */
+  folder: { home: string; env?: string; sign?: string };
   /** Its program on PATH. */
   binary: string;
   /** What a person should know once it is done. */

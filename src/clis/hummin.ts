@@ -44,7 +44,7 @@ export const hummin: Cli = {
   proofReader,
   hook: other,
   setup: {
-    folder: { home: ".hummin/agent" },
+    folder: { home: ".hummin/agent", sign: ".hummin" },
     binary: "hummin",
     after: "run with pi 1.6.0, which Hummin is made of, not with Hummin itself (pi: --client hummin --config-dir ~/.pi/agent)",
     edits,

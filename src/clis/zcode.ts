@@ -64,7 +64,7 @@ export const zcode: Cli = {
     answerMax: { unit: "bytes", max: 32_700 },
   },
   setup: {
-    folder: { home: ".zcode/cli" },
+    folder: { home: ".zcode/cli", sign: ".zcode" },
     binary: "zcode",
     after: "made after ZCode's published schema, never run with ZCode itself; a session is known from its first turn on",
     edits,

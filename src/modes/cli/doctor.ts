@@ -8,23 +8,25 @@ import { harmlessLine } from "../../protocol/text.ts";
 import { version } from "../../version.ts";
 import { Exit, print, printJson } from "./output.ts";
 import { type Common, optionsOf } from "./run.ts";
-import { cyan, green, indented, red } from "./style.ts";
+import { cyan, green, indented, red, yellow } from "./style.ts";
 
-/** One thing that was looked at: whether it is right, and what mends it. */
-export type Check = { name: string; ok: boolean; detail: string; fix?: string };
+/** One thing that was looked at: whether it is right, and what mends it. `joined: false` is a CLI that renn was never put in, which is no fault. */
+export type Check = { name: string; ok: boolean; joined?: boolean; detail: string; fix?: string };
 
 /** Adds `doctor`. */
 export function registerDoctor(program: Command): void {
   program
     .command("doctor")
     .summary("check everything, and say how to mend what is wrong")
-    .description("Checks binary, home, modes, broker, database and each CLI. Ends with status 1 when something is wrong. Changes nothing.")
+    .description(
+      "Checks binary, home, modes, broker, database and each CLI. Ends with status 1 when something is wrong, which a CLI that was never joined is not. Changes nothing.",
+    )
     .action(async (_options, command: Command) => doctor(optionsOf(command)));
 }
 
 async function doctor(options: Common): Promise<void> {
   const paths = homePaths();
-  const checks = [binary(), home(paths), ...modes(paths), await broker(paths), database(paths), ...(await clis())];
+  const checks = [binary(), home(paths), ...modes(paths), await config(paths), await broker(paths), database(paths), ...(await clis())];
   const ok = checks.every((check) => check.ok);
   if (options.json) await printJson({ ok, checks });
   else for (const check of checks) await print(checkText(check));
@@ -33,8 +35,10 @@ async function doctor(options: Common): Promise<void> {
 
 function checkText(check: Check): string {
   const detail = indented(`${check.name}: ${harmlessLine(check.detail)}`, 6).trimStart();
-  const head = `${check.ok ? green("ok   ") : red("wrong")} ${detail}`;
-  return check.fix && !check.ok ? `${head}\n${indented(`${cyan("mend:")} ${harmlessLine(check.fix)}`, 6)}` : head;
+  const apart = check.joined === false;
+  const head = `${apart ? yellow("not joined") : check.ok ? green("ok   ") : red("wrong")} ${detail}`;
+  if (!check.fix || (check.ok && !apart)) return head;
+  return `${head}\n${indented(`${cyan(apart ? "join:" : "mend:")} ${harmlessLine(check.fix)}`, 6)}`;
 }
 
 function binary(): Check {
@@ -42,6 +46,7 @@ function binary(): Check {
 }
 
 const quoted = (path: string) => `'${path.replaceAll("'", "'\\''")}'`;
+const counted = (n: number, word: string) => `${n} ${word}${n === 1 ? "" : "s"}`;
 const modeWords = (mode: number) => (mode & 0o777).toString(8).padStart(4, "0");
 
 function home(paths: HomePaths): Check {
@@ -54,27 +59,41 @@ function home(paths: HomePaths): Check {
   return { name: "home", ok: true, detail: `${paths.home}, mode ${modeWords(stats.mode)}` };
 }
 
-/** Each file that must be the user's alone, where it is there. */
+/** The files that must be the user's alone, where they are there: one line where all are, else one for each that is not. */
 function modes(paths: HomePaths): Check[] {
-  return [
+  const files = [
     paths.token,
     paths.database,
     `${paths.database}-wal`,
     paths.lock,
     paths.log,
     paths.hookLog,
-    paths.config,
     `${paths.home}/broker.pid`,
     `${paths.home}/broker.err`,
-  ].flatMap((path): Check[] => {
-    if (!existsSync(path)) return [];
+  ].filter((path) => existsSync(path));
+  const wrong = files.flatMap((path): Check[] => {
     const stats = lstatSync(path);
     const name = `mode of ${path.slice(paths.home.length + 1)}`;
     if (stats.isSymbolicLink()) return [{ name, ok: false, detail: "it is a symbolic link", fix: `remove it: rm ${quoted(path)}` }];
     if (stats.mode & 0o077) return [{ name, ok: false, detail: modeWords(stats.mode), fix: `chmod 600 ${quoted(path)}` }];
-    return [{ name, ok: true, detail: modeWords(stats.mode) }];
+    return [];
   });
+  return wrong.length || !files.length ? wrong : [{ name: "files", ok: true, detail: `${counted(files.length, "file")}, yours alone` }];
 }
+
+/** It holds no secret, so its mode does not matter in a home that is closed to others. */
+async function config(paths: HomePaths): Promise<Check> {
+  const name = "config";
+  if (!existsSync(paths.config)) return { name, ok: true, detail: "no config.json: defaults" };
+  try {
+    (await import("../serve/config.ts")).readConfig(paths.config);
+    return { name, ok: true, detail: paths.config };
+  } catch (error) {
+    return { name, ok: false, detail: messageOf(error), fix: "edit it, then: renn broker restart" };
+  }
+}
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 async function broker(paths: HomePaths): Promise<Check> {
   try {
@@ -89,8 +108,7 @@ async function broker(paths: HomePaths): Promise<Check> {
       client.close();
     }
   } catch (error) {
-    const detail = error instanceof Error ? error.message : String(error);
-    return { name: "broker", ok: false, detail, fix: "renn broker start; renn broker logs says more" };
+    return { name: "broker", ok: false, detail: messageOf(error), fix: "renn broker start; renn broker logs says more" };
   }
 }
 
@@ -102,12 +120,7 @@ function database(paths: HomePaths): Check {
       ? { name: "database", ok: true, detail: `${found.messages} messages, quick_check ok` }
       : { name: "database", ok: false, detail: found.quickCheck, fix: "renn restore FILE with a backup" };
   } catch (error) {
-    return {
-      name: "database",
-      ok: false,
-      detail: error instanceof Error ? error.message : String(error),
-      fix: "renn restore FILE with a backup",
-    };
+    return { name: "database", ok: false, detail: messageOf(error), fix: "renn restore FILE with a backup" };
   }
 }
 

@@ -15,7 +15,16 @@ export const setupClis = clis.filter((cli): cli is SetupCli => cli.setup !== und
 
 /** Whether a CLI is on this machine: its configuration folder or its program. */
 export function isInstalled(cli: SetupCli): boolean {
-  return existsSync(placeOf(cli, {}, "", {}).folder) || Bun.which(cli.setup.binary) !== null;
+  const { folder, moved, userHome } = placeOf(cli, {}, "", {});
+  const { sign } = cli.setup.folder;
+  return existsSync(sign && !moved ? `${userHome}/${sign}` : folder) || Bun.which(cli.setup.binary) !== null;
+}
+
+/** By what each CLI is found, one line each. */
+export function signs(): string {
+  const signOf = ({ client, setup: { folder, binary } }: SetupCli) =>
+    `  ${client.padEnd(10)}~/${folder.sign ?? folder.home}${folder.env ? ` (or $${folder.env})` : ""}, or ${binary} on PATH`;
+  return setupClis.map(signOf).join("\n");
 }
 
 /** The CLIs that the options name, else those that are found. Throws UsageError. */
@@ -46,19 +55,27 @@ export function homeVariable(paths: HomePaths): Record<string, string> {
   return paths.home === `${process.env.HOME || ""}/.renn` ? {} : { RENN_HOME: paths.home };
 }
 
-/** Makes `<home>/bin/renn` lead to this program; true when it was changed. From source it is a small script that runs the source. */
-export function placeProgram(paths: HomePaths): boolean {
+const compiled = Bun.main.startsWith("/$bunfs/");
+const quote = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;
+const script = `#!/bin/sh\nexec ${quote(process.execPath)} ${quote(Bun.main)} "$@"\n`;
+
+/** The file that `<home>/bin/renn` leads to once it is placed: this program, or its source. */
+export const programFile = (): string => (compiled ? realpathSync(process.execPath) : Bun.main);
+
+/** Whether `<home>/bin/renn` leads to this program. */
+export function isPlaced(paths: HomePaths): boolean {
+  return compiled ? leadsHere(paths.bin) : existsSync(paths.bin) && readFileSync(paths.bin, "utf8") === script;
+}
+
+/** Makes `<home>/bin/renn` lead to this program. From source it is a small script that runs the source. */
+export function placeProgram(paths: HomePaths): void {
+  if (isPlaced(paths)) return;
   mkdirSync(dirname(paths.bin), { recursive: true, mode: 0o700 });
-  const compiled = Bun.main.startsWith("/$bunfs/");
-  const quote = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;
-  const script = `#!/bin/sh\nexec ${quote(process.execPath)} ${quote(Bun.main)} "$@"\n`;
-  if (compiled ? leadsHere(paths.bin) : existsSync(paths.bin) && readFileSync(paths.bin, "utf8") === script) return false;
   const unfinished = `${paths.bin}.${process.pid}`;
   rmSync(unfinished, { force: true });
-  if (compiled) symlinkSync(realpathSync(process.execPath), unfinished);
+  if (compiled) symlinkSync(programFile(), unfinished);
   else writeFileSync(unfinished, script, { mode: 0o700 });
   renameSync(unfinished, paths.bin);
-  return true;
 }
 
 function leadsHere(path: string): boolean {
