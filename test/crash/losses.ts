@@ -11,6 +11,10 @@ const log = (paths: HomePaths) => (existsSync(paths.log) ? readFileSync(paths.lo
 async function readOnlyHome(): Promise<void> {
   await inHome(async (paths) => {
     const asUser = process.getuid?.() === 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : [];
+    must(
+      !asUser.length || Bun.spawnSync([...asUser, ...rennCommand(), "--version"]).success,
+      "skipped: root writes everywhere, and others cannot read this folder",
+    );
     if (asUser.length) Bun.spawnSync(["chown", "-R", "65534", paths.home]);
     chmodSync(paths.home, 0o500);
     const child = spawnBroker(paths, asUser);

@@ -120,7 +120,9 @@ export class LineFuzz {
       if (why) throw new Error(`${why}: ${JSON.stringify(text)}`);
     }
     const intro = introOf(frame);
-    if (intro !== null && (harmful.test(intro) || /\[(murmur|reply:)/.test(asRead(intro))))
+    // Its own sentence names the tag once; who else is here, and as what, must not.
+    const tags = intro === null ? 0 : asRead(intro).split("[murmur").length - 1;
+    if (intro !== null && (harmful.test(intro) || tags > 1 || asRead(intro).includes("[reply:")))
       throw new Error(`an intro is not safe: ${JSON.stringify(intro)}`);
     if ("event" in frame) return checkEvent(frame, line);
     this.answers++;
