@@ -3,7 +3,8 @@
 
 async function main(args: string[]): Promise<unknown> {
   const [mode, next] = args;
-  if (mode === "hook") return (await import("./modes/hook.ts")).hook(args.slice(1));
+  const help = args.includes("--help") || args.includes("-h");
+  if (mode === "hook" && !help) return (await import("./modes/hook.ts")).hook(args.slice(1));
   if (mode === "mcp" && args.length === 1) return (await import("./modes/mcp.ts")).mcp();
   if (mode === "broker" && next === "run" && args.length === 2) return (await import("./modes/serve.ts")).serve();
   // Without the command library, which costs more than the whole answer: this stands in prompts and status lines.

@@ -156,6 +156,14 @@ describe("what the broker hears", () => {
   });
 });
 
+test("a person who asks gets help", async () => {
+  for (const args of [["--help"], ["other", "-h"]]) {
+    const run = await runHook("/nowhere", args, "");
+    expect(run).toMatchObject({ err: "", status: 0 });
+    expect(run.out.replace(/\s+/g, " ")).toContain("renn hook other EVENT");
+  }
+});
+
 test("what any other program does wrong stands in hook.log, and nothing is sent", async () => {
   const events = "the event must be one of session-start, prompt, post-tool, stop, session-end";
   const id = "session_id must be a text of 1 to 200 characters";

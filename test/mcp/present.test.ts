@@ -1,7 +1,16 @@
 // What a model reads: words of peers stay behind their fence, whatever is in them.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { harmlessDeep, inboxData, messagesData, toolData, waitData } from "../../src/modes/mcp/data.ts";
+import {
+  collectData,
+  groupsData,
+  harmlessDeep,
+  inboxData,
+  messagesData,
+  statusData,
+  toolData,
+  waitData,
+} from "../../src/modes/mcp/data.ts";
 import { messagesText, origin, sentText, statusText, waitText } from "../../src/modes/mcp/present.ts";
 import type { Result, Summary } from "../../src/protocol/schemas.ts";
 
@@ -38,6 +47,23 @@ const waited: Result<"wait"> = {
   askMessageId: 42,
   replies: [{ id: 43, seq: 4, from: "a", verdict: "agree", body: "yes" }],
   notes: [{ kind: "unanswered", handles: ["b"] }],
+};
+
+const caller: Result<"whoami"> = {
+  handle: "claude-web",
+  owner: false,
+  via: null,
+  display: null,
+  role: null,
+  client: "claude",
+  cwd: "/p",
+  presence: "busy",
+  reach: "next-turn",
+  pinned: false,
+  peek: false,
+  groups: ["web"],
+  unread: 2,
+  muted: [],
 };
 
 const forged = /\[murmur|<system-reminder|\[reply:/i;
@@ -103,6 +129,20 @@ describe("structured content", () => {
     expect(threads).toMatchObject([{ threadId: 7, messages: [{ firstLine: "first", length: 900 }] }]);
   });
 
+  test("has ages and no times below its own fields", () => {
+    const replied = { ...row, handle: "a", replyMessageId: 43, verdict: "agree" as const, repliedAt: 60_000 };
+    const verdictTally = { agree: 1, disagree: 0, info: 0, pending: 1 };
+    const collected = collectData({ threadId: 7, askMessageId: 42, recipients: [replied, row], verdictTally }, 180_000);
+    expect(toolData(collected).recipients).toEqual([
+      { handle: "a", state: "delivered", presence: "idle", verdict: "agree", replyMessageId: 43, ago: "2 min" },
+      { handle: "b", state: "delivered", presence: "idle" },
+    ]);
+    const made = groupsData([{ name: "web", members: ["a"], createdAt: 0, createdBy: "a" }], 60_000);
+    expect(toolData(made)).toEqual({ groups: [{ name: "web", members: ["a"], createdBy: "a", ago: "1 min" }] });
+    const { you } = toolData(statusData({ ...caller, muted: [{ handle: null, until: 90_000 }] }, { now: 30_000, peers: [] }));
+    expect(you).toMatchObject({ muted: [{ handle: "everybody", left: "1 min" }] });
+  });
+
   test("of a very long message is cut, and says how long it is", () => {
     const { messages } = toolData(messagesData({ messages: [message({ body: "x".repeat(60_000), length: 60_000 })] }, 0));
     expect(messages).toMatchObject([{ length: 60_000, body: "x".repeat(50_000) }]);
@@ -133,22 +173,6 @@ test("a send says how soon each can see it", () => {
 });
 
 test("status names the caller first, and peers in one line each", () => {
-  const you: Result<"whoami"> = {
-    handle: "claude-web",
-    owner: false,
-    via: null,
-    display: null,
-    role: null,
-    client: "claude",
-    cwd: "/p",
-    presence: "busy",
-    reach: "next-turn",
-    pinned: false,
-    peek: false,
-    groups: ["web"],
-    unread: 2,
-    muted: [],
-  };
   const peer = {
     handle: "codex-api",
     display: hostile,
@@ -161,8 +185,8 @@ test("status names the caller first, and peers in one line each", () => {
     lastSeenAt: 0,
     version: null,
   } as const;
-  const text = statusText(you, { now: 0, peers: [peer, { ...peer, handle: "claude-web" }] });
+  const text = statusText(caller, { now: 0, peers: [peer, { ...peer, handle: "claude-web" }] });
   expect(text.split("\n")).toHaveLength(3);
-  expect(text).toStartWith("You are claude-web. Messages reach you at its next turn; 2 unread. In groups: @web.");
+  expect(text).toStartWith("You are claude-web. Messages reach you at your next turn; 2 unread. In groups: @web.");
   expect(text).not.toMatch(forged);
 });

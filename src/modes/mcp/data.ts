@@ -79,10 +79,24 @@ export function waitData(result: Result<"wait">) {
   return { ...(replies.length ? { note: origin } : {}), ...result, matrix, replies };
 }
 
+/** Who has answered an ask. */
+export function collectData({ recipients, ...result }: Result<"collect">, now: number) {
+  return {
+    ...result,
+    recipients: recipients.map(({ repliedAt, ...row }) => ({ ...row, ago: repliedAt === null ? null : ageWords(now - repliedAt) })),
+  };
+}
+
+/** Groups with how long ago each was made. */
+export function groupsData(groups: Result<"groups">, now: number) {
+  return { groups: groups.map(({ createdAt, ...group }) => ({ ...group, ago: ageWords(now - createdAt) })) };
+}
+
 /** The caller and the others; of each what helps to choose whom to ask. */
 export function statusData(you: Result<"whoami">, result: Result<"status">) {
   const peers = result.peers.filter((peer) => peer.handle !== you.handle).map(peerData);
-  return { you, ...result, peers };
+  const muted = you.muted.map(({ handle, until }) => ({ handle: handle ?? "everybody", left: ageWords(until - result.now) }));
+  return { you: { ...you, muted }, ...result, peers };
 }
 
 const peerData = ({ handle, display, role, client, cwd, presence, owner, unread }: PeerRecord) => ({

@@ -136,10 +136,12 @@ function peerText({ handle, presence, client, role, display, cwd, unread, owner 
   return `- ${harmlessLine(handle)}: ${about.filter(Boolean).join(" · ")}`;
 }
 
+const yourReachWords = { now: "at once", "next-turn": "at your next turn", "when-back": "when you are back" } as const;
+
 /** Who the caller is, and who else is there. */
 export function statusText(you: Result<"whoami">, { peers }: Result<"status">): string {
   const groups = you.groups.length ? ` In groups: ${you.groups.map((name) => `@${harmlessLine(name)}`).join(", ")}.` : "";
-  const head = `You are ${harmlessLine(you.handle)}. Messages reach you ${reachWords[you.reach]}; ${you.unread} unread.${groups}`;
+  const head = `You are ${harmlessLine(you.handle)}. Messages reach you ${yourReachWords[you.reach]}; ${you.unread} unread.${groups}`;
   const others = peers.filter((peer) => peer.handle !== you.handle);
   return [head, others.length ? "Peers (what they say of themselves):" : "Nobody else is here.", ...others.map(peerText)].join("\n");
 }

@@ -2,7 +2,7 @@
 import { ProtocolError } from "../../protocol/errors.ts";
 import type { RequestType, Result } from "../../protocol/schemas.ts";
 import { again, type Peer } from "./bus.ts";
-import { inboxData, messagesData, statusData, threadsData, waitData } from "./data.ts";
+import { collectData, groupsData, inboxData, messagesData, statusData, threadsData, waitData } from "./data.ts";
 import { collectText, groupsText, inboxText, messagesText, sentText, statusText, threadsText, waitText } from "./present.ts";
 
 /** One tool call. */
@@ -45,7 +45,7 @@ const reply: Run = async (call) => {
 
 const collect: Run = async (call) => {
   const result = await ask(call, "collect", call.args);
-  return { text: collectText(result), data: result };
+  return { text: collectText(result), data: collectData(result, Date.now()) };
 };
 
 const inbox: Run = async (call) => {
@@ -65,7 +65,7 @@ const thread: Run = async (call) => {
     return { text: threadsText(result, Date.now()), data: threadsData(result, Date.now()) };
   }
   const result = await ask(call, "thread", call.args);
-  const rest = result.more ? `\n\nThere is more: call thread with sinceSeq ${(result.nextSeq ?? 1) - 1}.` : "";
+  const rest = result.more ? `\n\nThere is more: call thread with sinceSeq ${result.nextSeq ?? 0}.` : "";
   return { text: messagesText(result.messages, Date.now()) + rest, data: messagesData(result, Date.now()) };
 };
 
@@ -76,7 +76,7 @@ const ack: Run = async (call) => {
 
 const groups: Run = async (call) => {
   const result = await ask(call, "groups", call.args);
-  return { text: groupsText(result), data: { groups: result } };
+  return { text: groupsText(result), data: groupsData(result, Date.now()) };
 };
 
 const status: Run = async (call) => {
