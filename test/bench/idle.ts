@@ -6,14 +6,14 @@ import { known, mib, type Row, within } from "./table.ts";
 
 const settleMs = 20_000;
 
-/** Times that any thread of a process gave up the core of its own will: each is the end of a wake-up. */
-function wakeups(pid: number): number {
-  let sum = 0;
-  for (const task of readdirSync(`/proc/${pid}/task`)) {
-    const status = readFileSync(`/proc/${pid}/task/${task}/status`, "utf8");
-    sum += Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(status)?.[1] ?? 0);
-  }
-  return sum;
+/** Times that each thread of a process gave up the core of its own will: each is the end of a wake-up. */
+function wakeups(pid: number): Map<string, number> {
+  return new Map(
+    readdirSync(`/proc/${pid}/task`).map((task) => {
+      const status = readFileSync(`/proc/${pid}/task/${task}/status`, "utf8");
+      return [task, Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(status)?.[1] ?? 0)];
+    }),
+  );
 }
 
 /** CPU time of a process in ms. The kernel counts it in ticks of 10 ms. */
@@ -25,7 +25,10 @@ function cpuMs(pid: number): number {
 async function watched(pid: number, seconds: number): Promise<{ wakeups: number; cpuShare: number }> {
   const before = { wakeups: wakeups(pid), cpu: cpuMs(pid) };
   await Bun.sleep(seconds * 1000);
-  return { wakeups: wakeups(pid) - before.wakeups, cpuShare: (cpuMs(pid) - before.cpu) / (seconds * 1000) };
+  // A thread that has ended meanwhile woke to do so; what it did before is not known any more, and it will not wake again.
+  let woken = 0;
+  for (const [task, count] of wakeups(pid)) woken += count - (before.wakeups.get(task) ?? 0);
+  return { wakeups: woken, cpuShare: (cpuMs(pid) - before.cpu) / (seconds * 1000) };
 }
 
 /** Twenty sessions as hooks leave them: each with a process that lives, and no connection. */
