@@ -1,7 +1,7 @@
 // `bun run bench`: measures everything twice, prints its tables, and writes docs/performance.md. With --quick once, less often and without the
 // file, to see whether a change helps; with names (commands, sends, pushes, waits, growth, idle) only those.
 import { readFileSync, writeFileSync } from "node:fs";
-import { loadavg } from "node:os";
+import { availableParallelism, loadavg } from "node:os";
 import { join } from "node:path";
 import { commandRows } from "./commands.ts";
 import { growthRows } from "./growth.ts";
@@ -38,13 +38,19 @@ async function measureAll(scratch: Scratch): Promise<Row[]> {
   return rows;
 }
 
-type Run = { rows: Row[]; load: string };
+type Run = { rows: Row[]; load: [number, number] };
+
+/** Said where it was not quiet: with more to run than cores, the ratios of short processes are those of the scheduler. */
+function busyWarning(runs: Run[]): string {
+  if (!runs.some(({ load }) => Math.max(...load) > availableParallelism())) return "";
+  return "\n**The machine was busy with other work during these runs: wall times, and most of all those of whole processes, are worse than on a quiet one.**\n";
+}
 
 function document(runs: Run[]): string {
   const tables = runs.map(({ rows, load }, at) => {
     const goals = rows.filter((row) => row.met !== null);
     const met = goals.filter((row) => row.met).length;
-    return `## Run ${at + 1}\n\n${met} of ${goals.length} goals are met. Load average before and after: ${load}.\n\n${markdownTable(rows)}\n`;
+    return `## Run ${at + 1}\n\n${met} of ${goals.length} goals are met. Load average before and after: ${load.map((value) => value.toFixed(1)).join(", ")}.\n\n${markdownTable(rows)}\n`;
   });
   return `# Performance
 
@@ -54,12 +60,12 @@ Every figure stands beside a floor that was measured in the same run, in turns w
 loop that parses a line and puts the rows of one send into the same tables in one FULL-synchronous transaction per turn of the event loop
 (\`test/bench/floor.ts\`); redis, where it is installed, over a Unix socket with \`appendfsync always\`. Figures are medians of rounds unless
 they say p95 or p99; ratios of sends are medians of the rounds' own ratios.
-
+${busyWarning(runs)}
 ${tables.join("\n")}
 ${readFileSync(join(import.meta.dir, "notes.md"), "utf8")}`;
 }
 
-const loadNow = (): string => loadavg()[0]?.toFixed(1) ?? "";
+const loadNow = (): number => loadavg()[0] ?? 0;
 
 const scratch = new Scratch();
 try {
@@ -68,7 +74,7 @@ try {
   for (let run = 0; run < (full ? 2 : 1); run++) {
     const before = loadNow();
     const rows = await measureAll(scratch);
-    runs.push({ rows, load: `${before}, ${loadNow()}` });
+    runs.push({ rows, load: [before, loadNow()] });
     if (full) writeFileSync(page, document(runs));
   }
 } finally {
