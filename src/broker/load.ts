@@ -3,7 +3,7 @@ import type { ClientName } from "../protocol/constants.ts";
 import type { Bus, Group, Session } from "./bus.ts";
 import { rememberHandout } from "./delivery.ts";
 import { recipientIds } from "./messages.ts";
-import { makePeer, peerFromRow } from "./peers.ts";
+import { makePeer, peerFromRow, renamePeer } from "./peers.ts";
 import { tellPresence } from "./presence.ts";
 import { hostLives } from "./session-ends.ts";
 import { place } from "./sessions.ts";
@@ -18,12 +18,12 @@ export function load(bus: Bus): void {
     bus.peers.set(peer.id, peer);
     bus.byHandle.set(peer.handle, peer);
   }
-  loadOwner(bus);
   for (const row of bus.store.aliases()) {
     const peer = bus.peers.get(row.peer_id);
     if (peer && row.until_at > bus.now) bus.aliases.set(row.handle, { peer, untilAt: row.until_at });
     else bus.store.deleteAlias(row.handle);
   }
+  loadOwner(bus);
   loadGroups(bus);
   for (const row of bus.store.liveSessions()) loadSession(bus, row);
   const ids = bus.store.nextIds();
@@ -34,8 +34,10 @@ export function load(bus: Bus): void {
   for (const peer of bus.peers.values()) if (peer.session || peer.owner) tellPresence(bus, peer);
 }
 
-/** The owner's peer; a home whose config names another owner hands the part over. */
+/** The owner's peer. Where the config names another owner, the old one is renamed with all it has, or where the name is a peer's, hands the part over. */
 function loadOwner(bus: Bus): void {
+  const old = [...bus.peers.values()].find((peer) => peer.owner);
+  if (old && !bus.byHandle.has(bus.ownerHandle)) renamePeer(bus, old, bus.ownerHandle);
   const wanted = bus.byHandle.get(bus.ownerHandle);
   for (const peer of bus.peers.values()) {
     if (!peer.owner || peer === wanted) continue;
@@ -120,6 +122,7 @@ function loadHandouts(bus: Bus): void {
       rememberHandout(bus, peer, row.message_id, row.thread_id, row.channel, null, row.state_at);
       continue;
     }
+    if (session) resumeTail(bus, session, row.mark);
     bus.store.addHistory(row.message_id, row.peer_id, JSON.stringify([row.channel, row.state_at, "restart", bus.now]));
     bus.store.requeue(row.message_id, row.peer_id, bus.now, false);
   }

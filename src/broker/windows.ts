@@ -23,8 +23,8 @@ export function checkDuplicate(bus: Bus, key: bigint): void {
   forgetOldDuplicates(bus);
   const seen = bus.windows.duplicates.get(key);
   if (!seen || seen.at + bus.limits.duplicateWindowMs <= bus.mono) return;
-  const left = Math.ceil((seen.at + bus.limits.duplicateWindowMs - bus.mono) / 1000);
-  throw new ProtocolError("duplicate", `this was sent as message ${seen.messageId} already; the same can be sent again in ${left} s`, {
+  const left = seconds(seen.at + bus.limits.duplicateWindowMs - bus.mono);
+  throw new ProtocolError("duplicate", `this was sent as message ${seen.messageId} already; the same can be sent again in ${left}`, {
     messageId: seen.messageId,
   });
 }
@@ -50,10 +50,13 @@ export function checkRate(bus: Bus, peer: Peer): void {
   const retryAfterMs = Math.max(1, Math.ceil((times[times.length - bus.limits.sendsPerWindow] ?? bus.mono) - from));
   throw new ProtocolError(
     "rate_limited",
-    `${peer.handle} has sent ${bus.limits.sendsPerWindow} messages in ${bus.limits.sendWindowMs} ms; there is room again in ${retryAfterMs} ms`,
+    `${peer.handle} has sent ${bus.limits.sendsPerWindow} messages in ${seconds(bus.limits.sendWindowMs)}; there is room again in ${seconds(retryAfterMs)}`,
     { retryAfterMs },
   );
 }
+
+/** Whole seconds in words, a begun one counted; the exact time is in the error's data. */
+const seconds = (ms: number) => `${Math.ceil(ms / 1000)} s`;
 
 /** Counts a stored send or reply. `key` null leaves the duplicate window alone. */
 export function countSend(bus: Bus, peer: Peer, key: bigint | null, messageId: number, at = bus.mono): void {

@@ -52,9 +52,34 @@ describe("owner", () => {
     `);
   });
 
-  test("another name for the owner comes from the configuration, also for a home that had one", () => {
+  test("another name for the owner comes from the configuration, and the owner keeps what is unread", () => {
     const world = new World();
     world.owner();
+    world.register("bob");
+    world.play(`
+      bob> send {threadId: null, to: renn, body: before}
+      bob< ok
+    `);
+    Object.assign(world.options, { ownerHandle: "boss" });
+    world.restart();
+    world.connect("a");
+    world.register("bob");
+    world.play(`
+      bob> send {threadId: null, to: renn, body: under the old name}
+      bob< ok {deliveries: [{handle: boss}]}
+      a> register {owner: true, clientKind: cli}
+      a< ok {handle: boss, owner: true}
+      a> inbox {unreadOnly: true}
+      a< ok {handle: boss, unreadTotal: 2}
+      a> status
+      a< ok {peers: [{handle: boss, owner: true}, {handle: bob, owner: false}]}
+    `);
+  });
+
+  test("a peer whose name the configuration gives to the owner becomes the owner", () => {
+    const world = new World();
+    world.owner();
+    world.register("boss");
     Object.assign(world.options, { ownerHandle: "boss" });
     world.restart();
     world.connect("a");
@@ -62,7 +87,7 @@ describe("owner", () => {
       a> register {owner: true, clientKind: cli}
       a< ok {handle: boss, owner: true}
       a> status
-      a< ok {peers: [{handle: renn, owner: false}, {handle: boss, owner: true}]}
+      a< ok {peers: [{handle: boss, owner: true}, {handle: renn, owner: false}]}
     `);
   });
 

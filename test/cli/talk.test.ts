@@ -130,7 +130,18 @@ test("why tells state and advice; cancel takes back what is queued", async () =>
   const why = await world.renn(["why", String(sent.messageId), "web"]);
   expect(why.stdout).toMatch(/^web \(no CLI, \w+\): queued now, push$/m);
   expect(why.stdout).toContain("not handed over yet");
-  expect(await world.json<object>(["cancel", `m${sent.messageId}`])).toEqual({ cancelled: ["web"], kept: [] });
+  const other = await send(["web", "This neither"]);
+  const cancelled = await world.renn(["cancel", `m${sent.messageId}`, String(other.messageId), "--json"]);
+  expect(
+    cancelled.stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line)),
+  ).toEqual([sent, other].map(({ messageId }) => ({ messageId, cancelled: ["web"], kept: [] })));
+  const read = await send(["web", "Too late"]);
+  await world.json(["read", String(read.messageId), "--as", "web"]);
+  const late = await world.renn(["cancel", String(read.messageId)]);
+  expect([late.status, late.stdout]).toEqual([1, `m${read.messageId}: too late for web\n`]);
   expect(await world.json<object>(["ack", "--all", "--as", "web"])).not.toMatchObject({ acknowledged: [sent.messageId] });
 }, 20_000);
 
@@ -141,6 +152,10 @@ test("a mute has a peer and a time, and ends", async () => {
   expect(await world.json<object>(["mute", "api", "off", "--as", "web"])).toEqual({ muted: [] });
   expect((await world.json<Result<"mute">>(["mute", "30m", "--as", "web"])).muted.map((m) => m.handle)).toEqual([null]);
   await world.json(["mute", "off", "--as", "web"]);
+  expect(await world.json<object>(["mute", "--as", "web"])).toEqual({ muted: [] });
+  expect((await world.json<Result<"mute">>(["mute", "@all", "--as", "web"])).muted.map((m) => m.handle)).toEqual([null]);
+  expect((await world.renn(["mute", "--as", "web"])).stdout).toBe("everybody is muted for 1 h\n");
+  expect(await world.json<object>(["mute", "@all", "off", "--as", "web"])).toEqual({ muted: [] });
 }, 20_000);
 
 test("watch prints what happens, one line each", async () => {

@@ -77,7 +77,8 @@ test("a backup is made while it runs and can be restored", async () => {
   const exported = (await world.renn(["export"])).stdout.trimEnd().split("\n");
   expect(exported.map((line) => JSON.parse(line).body)).toEqual(["first"]);
   writeFileSync(`${world.home.home}/not.db`, "no database");
-  expect((await world.renn(["restore", `${world.home.home}/not.db`])).status).toBe(1);
+  const wrong = await world.renn(["restore", `${world.home.home}/not.db`]);
+  expect([wrong.status, wrong.stderr]).toEqual([1, expect.stringContaining(`${world.home.home}/not.db is no intact backup`)]);
 }, 30_000);
 
 test("a new token lets commands in at once", async () => {
@@ -96,13 +97,23 @@ test("doctor finds an open file and says what mends it", async () => {
   await world.json(["broker", "start"]);
   type Doctor = { ok: boolean; checks: { name: string; ok: boolean; fix?: string }[] };
   const healthy = JSON.parse((await world.renn(["doctor", "--json"])).stdout) as Doctor;
-  for (const name of ["home", "mode of token", "broker", "database"])
+  for (const name of ["home", "files", "config", "broker", "database"])
     expect(healthy.checks.find((check) => check.name === name)).toMatchObject({ ok: true });
   chmodSync(world.home.token, 0o644);
   const sick = await world.renn(["doctor", "--json"]);
   expect(sick.status).toBe(1);
   const found = (JSON.parse(sick.stdout) as Doctor).checks.find((check) => check.name === "mode of token");
   expect(found?.fix).toContain("chmod 600");
+}, 20_000);
+
+test("a config.json that keeps a broker from starting is named by restart, which leaves the running one, and by doctor", async () => {
+  const { pid } = await world.json<{ pid: number }>(["broker", "start"]);
+  writeFileSync(world.home.config, '{"limits": {"sendsPerWindow": 0}}', { mode: 0o644 });
+  const fault = "limits.sendsPerWindow must be a whole number of at least 1, and is 0";
+  const ran = await world.renn(["broker", "restart"]);
+  expect([ran.status, ran.stderr]).toEqual([1, `renn: ${world.home.config}: ${fault}\n`]);
+  expect((await world.json<Result<"stats">>(["broker", "status"])).pid).toBe(pid);
+  expect((await world.renn(["doctor"])).stdout).toContain(`wrong config: ${world.home.config}: ${fault}`);
 }, 20_000);
 
 test("exit statuses: 1 refused, 2 usage, 3 no broker; one line on standard error", async () => {
@@ -117,11 +128,24 @@ test("exit statuses: 1 refused, 2 usage, 3 no broker; one line on standard error
     ["send", "api-worker", "b", "--mode", "loud"],
     ["status", "--nope"],
     ["wait", "7", "--timeout", "soon"],
+    ["wait", "7", "some"],
+    ["whoami", "--as", "No Handle"],
+    ["name", "No Handle"],
+    ["mute", "api-worker", "99d"],
+    ["help", "frob"],
   ]) {
     const ran = await world.renn(usage);
     expect([usage, ran.status, ran.stdout]).toEqual([usage, 2, ""]);
     expect(ran.stderr).toMatch(/^renn: .*\n$/);
   }
+  for (const [name, value] of [
+    ["RENN_HANDLE", "No Handle"],
+    ["RENN_HOME", "relative/path"],
+  ] as const)
+    for (const args of [["whoami"], ["inbox", "--count"]]) {
+      const ran = await world.renn(args, { env: { [name]: value } });
+      expect([args, ran.status, ran.stderr]).toEqual([args, 2, expect.stringContaining(`renn: ${name} must be`)]);
+    }
   chmodSync(world.home.home, 0o755);
   const open = await world.renn(["status"]);
   expect([open.status, open.stderr]).toEqual([3, expect.stringContaining("chmod 700")]);

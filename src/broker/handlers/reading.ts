@@ -16,7 +16,7 @@ const inboxThreadsMax = 50;
 function ownDeliveries(bus: Bus, peer: Peer, ids: readonly number[]): void {
   for (const id of ids)
     if (!bus.store.delivery(id, peer.id))
-      throw new ProtocolError("unknown_message", `message ${id} is no delivery of ${peer.handle}; nothing was changed`);
+      throw new ProtocolError("unknown_message", `message ${id} was not sent to ${peer.handle}; nothing was changed`);
 }
 
 /** Moves the caller's deliveries, and those of the session through which the owner speaks. */
@@ -145,7 +145,7 @@ export function thread(bus: Bus, conn: Conn, peer: Peer, f: Fields<"thread">): R
   const answer = { threadId: f.threadId, latestSeq: known.latestSeq };
   for (const row of threadRows(bus, f)) {
     if (!page.add(summaryOf(bus, row, ownState(bus, row, peer), full ? bus.store.body(row.id) : undefined)))
-      return { ...answer, messages: page.messages, more: true, nextSeq: row.seq };
+      return { ...answer, messages: page.messages, more: true, nextSeq: row.seq - 1 };
     if (!moves) continue;
     advanceOwn(bus, conn, peer, row.id, "delivered", "read");
     refreshState(bus, page, row, peer);

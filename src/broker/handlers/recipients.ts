@@ -25,9 +25,14 @@ export function resolveRecipients(bus: Bus, sender: Peer, via: Peer | null, to: 
     all.add(peer);
     named.add(peer);
   }
-  if (!all.size)
-    throw new ProtocolError("bad_request", `to: nobody is left in ${JSON.stringify(to.slice(0, 5))}: the sender does not count`);
+  if (!all.size) throw new ProtocolError("bad_request", nobodyLeft(to));
   return { all: [...all], named };
+}
+
+function nobodyLeft(to: readonly string[]): string {
+  if (to.length === 1 && to[0] === "@all") return "nobody else is on the bus now";
+  const names = to.slice(0, 5).join(", ") + (to.length > 5 ? ", …" : "");
+  return `nobody is left to send to in ${names}: the sender gets no message of its own`;
 }
 
 function groupMembers(bus: Bus, name: string): Iterable<Peer> | null {

@@ -60,6 +60,8 @@ async function stop(options: Common): Promise<void> {
 
 async function restart(options: Common): Promise<void> {
   const paths = homePaths();
+  // A broker that serves is not ended for one that would not start.
+  (await import("../serve/config.ts")).readConfig(paths.config);
   const stopped = await stopBroker(paths);
   (await Client.connect({ paths, start: true })).close();
   const pid = holder(paths)?.pid ?? null;

@@ -1,9 +1,9 @@
 // Who a command is (semantics §11): the session in whose process tree it runs, else the owner; --as and --owner decide otherwise.
 import { Client, type ClientOptions } from "../../client.ts";
-import type { ClientName } from "../../protocol/constants.ts";
+import { type ClientName, handlePattern } from "../../protocol/constants.ts";
 import { ProtocolError } from "../../protocol/errors.ts";
 import { version } from "../../version.ts";
-import { warn } from "./output.ts";
+import { UsageError, warn } from "./output.ts";
 
 /** What `--as` and `--owner` say. */
 export type WhoOptions = { as?: string; owner?: boolean };
@@ -23,8 +23,18 @@ function environmentHints(env: Env): Hint[] {
   return all.flatMap(([client, sessionHint]) => (sessionHint ? [{ client, sessionHint }] : []));
 }
 
+const validHandle = new RegExp(handlePattern);
+
+/** Throws UsageError where a name is no handle, saying where it stands. */
+function checkName(name: string | undefined, where: string): void {
+  if (name !== undefined && !validHandle.test(name))
+    throw new UsageError(`${where} must be lowercase letters, digits and hyphens, 2 to 48 characters, and is ${JSON.stringify(name)}`);
+}
+
 /** Connects (starting the broker where needed) and becomes whoever this command is. */
 export async function act(who: WhoOptions, options: ClientOptions = {}): Promise<Acting> {
+  checkName(who.as, "--as");
+  if (who.as === undefined) checkName(process.env.RENN_HANDLE || undefined, "RENN_HANDLE");
   const client = await Client.connect({ start: true, ...options });
   try {
     return { client, ...(await become(client, who, process.env)) };

@@ -26,6 +26,9 @@ export function registerInbox(program: Command): void {
   program
     .command("ack")
     .summary("say that messages are taken care of, without a reply")
+    .description(
+      "Marks messages as taken care of: they are unread no more, and whoever sent them sees it in `renn why` and `renn collect`.",
+    )
     .argument("[message...]", "message ids, such as 42 or m42")
     .option("-a, --all", "everything that is unread")
     .action(async (ids: string[], _options, command: Command) => ack(ids, optionsOf(command)));

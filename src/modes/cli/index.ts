@@ -1,8 +1,8 @@
 // The commands for people and for agents in a shell. Only the family that is asked for is loaded; help and completion load all.
 import { Command, CommanderError } from "commander";
 import { version } from "../../version.ts";
-import { failed, print, printJson, warn } from "./output.ts";
-import { optionsOf } from "./run.ts";
+import { failed, print, printJson, UsageError, warn } from "./output.ts";
+import { checkHome, optionsOf } from "./run.ts";
 import { bold, examples, helpColumns, wrapped } from "./style.ts";
 
 type Family = { names: string[]; load: () => Promise<(program: Command) => void> };
@@ -60,14 +60,18 @@ export async function cli(args: string[]): Promise<never> {
   process.exit(await runCli(args));
 }
 
-async function runCli(args: string[]): Promise<number> {
+async function runCli(given: string[]): Promise<number> {
+  // `help group create` is `group create --help`.
+  const args = given[0] === "help" ? [...given.slice(1), "--help"] : given;
   const program = newProgram(args[0] ?? "");
   try {
+    if (args.includes("--help") || args.includes("-h")) checkCommand(args[0] ?? "");
     await register(program, args);
     if (!args.length) {
       await print(`${program.helpInformation().trimEnd()}\n${helpEnd()}`);
       return 0;
     }
+    program.hook("preAction", checkHome);
     await program.parseAsync(waitWord(args), { from: "user" });
     return 0;
   } catch (error) {
@@ -75,6 +79,13 @@ async function runCli(args: string[]): Promise<number> {
     return failed(error);
   }
 }
+
+/** The command library would answer a wrong name beside --help with the whole help. */
+function checkCommand(name: string): void {
+  if (/^[^-]/.test(name) && !isKnown(name)) throw new UsageError(`unknown command ${JSON.stringify(name)}; more: renn --help`);
+}
+
+const isKnown = (name: string) => everyFamily.some((family) => family.names.includes(name));
 
 function newProgram(name: string): Command {
   const program = new Command("renn");
@@ -86,7 +97,7 @@ function newProgram(name: string): Command {
     .option("--owner", "act as the owner, also inside a session")
     .version(version, "-V, --version", "print the version")
     .helpOption("-h, --help", "print help")
-    .addHelpCommand(new Command("help").argument("[command]").description("print help for a command").helpGroup("Setup and upkeep:"))
+    .addHelpCommand(new Command("help").argument("[command...]").description("print help for a command").helpGroup("Setup and upkeep:"))
     .configureHelp({
       // Asked for by help alone: the width of a terminal costs a command milliseconds.
       get helpWidth() {
@@ -108,8 +119,7 @@ function usageLine(text: string, name: string): string {
   // What looks like an option is often a body.
   const maybeBody = line.startsWith("unknown option") && (name === "send" || name === "reply");
   if (maybeBody) return `${line}; put -- before a body that begins with a hyphen`;
-  const known = everyFamily.some((family) => family.names.includes(name));
-  return `${line}; more: renn ${known ? `${name} ` : ""}--help`;
+  return `${line}; more: renn ${isKnown(name) ? `${name} ` : ""}--help`;
 }
 
 async function register(program: Command, args: string[]): Promise<void> {
@@ -153,13 +163,19 @@ function registerMachines(program: Command): void {
   program
     .command("hook")
     .summary("report from a CLI's hook (what init installs)")
-    .argument("[client]")
-    .argument("[event]")
+    .description(
+      "What a CLI runs at each event of a session: reads the event as JSON on standard input, tells the bus, and prints what the session should see, or nothing. Always ends with status 0 and within a second, whatever is wrong; then a line in hook.log of the home says why. For a program that init does not know: renn hook other EVENT, where EVENT is session-start, prompt, post-tool, stop or session-end and the input has session_id (docs/clis.md).",
+    )
+    .argument("[client]", "claude, codex, gemini, zcode, opencode, hummin or other; guessed where it is left out")
+    .argument("[event]", "where the input does not name it")
     .action(async (client?: string, event?: string) =>
       (await import("../hook.ts")).hook([client, event].filter((word) => word !== undefined)),
     );
   program
     .command("mcp")
     .summary("serve the bus as MCP tools on standard input and output")
+    .description(
+      "Serves the bus as MCP tools, resources and prompts on standard input and output, for the session that starts it. `renn init` enters it in each CLI; docs/mcp.md lists the tools.",
+    )
     .action(async () => (await import("../mcp.ts")).mcp());
 }

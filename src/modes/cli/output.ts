@@ -63,6 +63,7 @@ export function failed(error: unknown): number {
   }
   if (error instanceof ProtocolError) {
     warn(sentence(error));
+    if (error.code === "bad_request" && error.message.includes(handleRule)) return 2;
     return error.data?.sandbox ? sandboxStatus : (errorCodes[error.code]?.exit ?? 1);
   }
   warn(error instanceof Error ? error.message : String(error));

@@ -1,5 +1,6 @@
 // status, whoami, name, prune, group, mute: who is on the bus.
 import type { Command } from "commander";
+import { dayMs } from "../../protocol/constants.ts";
 import type { PeerRecord, Result } from "../../protocol/schemas.ts";
 import { harmlessLine } from "../../protocol/text.ts";
 import { version } from "../../version.ts";
@@ -12,6 +13,7 @@ import {
   type Cell,
   dim,
   durationMs,
+  examples,
   facts,
   left,
   peer,
@@ -24,11 +26,21 @@ import {
   yellow,
 } from "./style.ts";
 
+const muteExamples: [string, string][] = [
+  ["renn mute", "who is muted, and for how long"],
+  ["renn mute api 2h", "nothing of api for two hours"],
+  ["renn mute @all 30m", "nothing of anybody but the owner"],
+  ["renn mute api off", "hear api again"],
+];
+
 /** Adds `status`, `whoami`, `name`, `mute` and `prune`. */
 export function registerPeers(program: Command): void {
   program
     .command("status")
     .summary("show who is on the bus")
+    .description(
+      "Shows each peer: whether it is there, what it has not read, the asks that it has not answered, when it was last seen, its CLI and folder.",
+    )
     .option("--live", "leave out those who are offline")
     .action(async (_options, command: Command) => status(optionsOf(command)));
   program
@@ -43,9 +55,12 @@ export function registerPeers(program: Command): void {
   program
     .command("mute")
     .summary("let the messages of a peer come only into the inbox for a time")
-    .description("Messages of the peer (of everybody without one) come as silent for the time. `off` ends it. The owner's are never muted.")
-    .argument("[handle]", "whose")
+    .description(
+      "Messages of the peer, or of everybody (@all), come only into the inbox for the time. `off` ends it. The owner's are never muted. Without arguments it shows who is muted.",
+    )
+    .argument("[handle]", "whose; @all, or a time alone, is everybody's")
     .argument("[time]", "30m, 2h (default 1h), off")
+    .addHelpText("after", () => `\n${examples("Examples:", muteExamples)}`)
     .action(async (handle: string | undefined, time: string | undefined, _options, command: Command) =>
       mute(handle, time, optionsOf(command)),
     );
@@ -141,20 +156,34 @@ async function name(handle: string, options: Common): Promise<void> {
   });
 }
 
+const muteMsMax = 30 * dayMs;
+
 async function mute(first: string | undefined, second: string | undefined, options: Common): Promise<void> {
   // A bare number is rather a handle than a time.
-  const isTime = (text = "") => text === "off" || (durationMs(text) !== null && !/^\d+$/.test(text));
-  const handle = isTime(first) && second === undefined ? undefined : first;
-  const time = (handle === undefined ? first : second) ?? "1h";
+  if (first === undefined) return muted(options);
+  const isTime = (text: string) => text === "off" || (durationMs(text) !== null && !/^\d+$/.test(text));
+  const timeAlone = second === undefined && isTime(first);
+  const handle = timeAlone || first === "@all" ? undefined : first;
+  const time = timeAlone ? first : (second ?? "1h");
   const forMs = time === "off" ? 0 : durationMs(time);
-  if (forMs === null) throw new UsageError(`the time must be such as 30m, 2h or off, and is ${JSON.stringify(time)}`);
+  if (forMs === null || forMs > muteMsMax)
+    throw new UsageError(`the time must be such as 30m, 2h or off, at most 30d, and is ${JSON.stringify(time)}`);
   await withBus(options, async (me) => {
     const result = await me.client.call("mute", { forMs, ...(handle === undefined ? {} : { handle }) });
-    if (options.json) return printJson(result);
-    const still = forMs === 0 ? "still " : "";
-    const lines = result.muted.map((m) => `${m.handle ? peer(m.handle) : "everybody"} is ${still}muted for ${left(m.until)}`);
-    await print(lines.length ? lines.join("\n") : "nobody is muted");
+    await (options.json ? printJson(result) : print(mutedText(result.muted, forMs === 0)));
   });
+}
+
+async function muted(options: Common): Promise<void> {
+  await withBus(options, async (me) => {
+    const list = (await me.client.call("whoami", {})).muted;
+    await (options.json ? printJson({ muted: list }) : print(mutedText(list, false)));
+  });
+}
+
+function mutedText(list: Result<"mute">["muted"], still: boolean): string {
+  const lines = list.map((m) => `${m.handle ? peer(m.handle) : "everybody"} is ${still ? "still " : ""}muted for ${left(m.until)}`);
+  return lines.join("\n") || "nobody is muted";
 }
 
 async function prune(options: Common): Promise<void> {

@@ -1,6 +1,7 @@
 // What every command does around its own work: who it is, the connection, and that it is closed again.
 import type { Command } from "commander";
 import type { ClientOptions } from "../../client.ts";
+import { homePaths } from "../../home.ts";
 import { ProtocolError } from "../../protocol/errors.ts";
 import { type Acting, act, type WhoOptions } from "./identity.ts";
 import { UsageError } from "./output.ts";
@@ -11,6 +12,15 @@ export type Common = WhoOptions & { json?: boolean };
 /** A command's options with those of the program. */
 export function optionsOf<T extends object = object>(command: Command): T & Common {
   return command.optsWithGlobals();
+}
+
+/** Throws UsageError for a RENN_HOME that can be none: a mistake in what the command was given, not a refusal of the bus. */
+export function checkHome(): void {
+  try {
+    homePaths();
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
 }
 
 /** How often work is begun again after the broker closed under it: a restart closes once. */

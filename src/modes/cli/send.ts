@@ -1,6 +1,7 @@
 // send and reply.
 import type { Command } from "commander";
 import { type DeliveryMode, deliveryModes, type Verdict } from "../../protocol/constants.ts";
+import { ProtocolError } from "../../protocol/errors.ts";
 import type { Result } from "../../protocol/schemas.ts";
 import { deliveryTable, messageId } from "./message.ts";
 import { bodyText, hint, idNumber, print, printJson, UsageError } from "./output.ts";
@@ -80,11 +81,22 @@ async function send(words: string[], options: SendOptions & Common): Promise<voi
   };
   const until = options.wait === undefined ? null : untilOption(options.wait);
   const timeoutMs = timeoutOption(options.timeout);
-  const { sent, handle } = await withBus(options, async (me) => ({ sent: await me.client.call("send", fields), handle: me.handle }));
+  const { sent, handle } = await withBus(options, async (me) => ({ sent: await me.client.call("send", fields), handle: me.handle })).catch(
+    (error) => {
+      throw options.message === undefined && to.length > 1 ? maybeUnquoted(error, body) : error;
+    },
+  );
   if (until) return sendAndWait(options, handle, sent, until, timeoutMs);
   if (options.json) return printJson(sent);
   await showSent(handle, sent);
   await hint(`renn wait ${sent.threadId}`, `renn collect ${sent.threadId}`, `renn why ${sent.messageId}`);
+}
+
+/** A word of a body without quotes was taken for a recipient: says so. */
+function maybeUnquoted(error: unknown, body: string): unknown {
+  if (!(error instanceof ProtocolError) || error.code !== "unknown_handle") return error;
+  const hintText = `put the whole body in quotes, as in "… ${body}", where that word is part of it`;
+  return new ProtocolError(error.code, `${error.message}; ${hintText}`, error.data);
 }
 
 async function sendAndWait(options: Common, handle: string, sent: Result<"send">, until: Until, timeoutMs: number): Promise<void> {

@@ -8,26 +8,35 @@ import { type HomePaths, homePaths } from "../../home.ts";
 import { realSystem } from "../../system.ts";
 import { inspectDatabase } from "./doctor.ts";
 import { stopBroker } from "./holder.ts";
-import { print, printJson, UsageError, write } from "./output.ts";
+import { Exit, print, printJson, UsageError, warn, write } from "./output.ts";
 import { type Common, optionsOf } from "./run.ts";
+import { isTerminal } from "./terminal.ts";
 
 /** Adds `token`, `backup` and `restore`. */
 export function registerUpkeep(program: Command): void {
   program
     .command("token")
     .summary("show or change the secret that lets programs in")
+    .description(
+      "Shows or changes the secret of this home, with which programs are let in. Whoever can read it can speak as you on this bus.",
+    )
     .option("--show", "print it")
     .option("--rotate", "make a new one; who is connected stays connected")
     .action(async (_options, command: Command) => token(optionsOf(command)));
   program
     .command("backup")
     .summary("write a consistent copy of the database, also while the broker runs")
+    .description("Writes all messages, peers and groups into one new file, as they are at one moment; `renn restore` takes it back.")
     .argument("<file>", "a new file")
     .action(async (file: string, _options, command: Command) => backup(resolve(file), optionsOf(command)));
   program
     .command("restore")
     .summary("take the database from a backup; the present one is kept beside it")
+    .description(
+      "Takes the database from a backup: stops the broker, puts the copy in the database's place, and starts the broker again where it ran. What was there before is kept as a file beside it. On a terminal it asks first.",
+    )
     .argument("<file>", "a file that `renn backup` made")
+    .option("-y, --yes", "without a question")
     .action(async (file: string, _options, command: Command) => restore(resolve(file), optionsOf(command)));
 }
 
@@ -81,17 +90,36 @@ async function backup(file: string, options: Common): Promise<void> {
   await (options.json ? printJson({ file, messages, bytes: Bun.file(file).size }) : print(`${messages} messages are in ${file}`));
 }
 
-async function restore(file: string, options: Common): Promise<void> {
+async function restore(file: string, options: { yes?: boolean } & Common): Promise<void> {
   const paths = homePaths();
   if (!existsSync(file)) throw new Error(`${file} does not exist`);
   if (!existsSync(paths.home)) throw new Error(`${paths.home} is missing; make it with: renn broker start`);
-  const { quickCheck, messages } = inspectDatabase(file);
-  if (quickCheck !== "ok") throw new Error(`${file} is damaged: ${quickCheck}`);
+  const messages = messagesIn(file);
+  if (
+    !options.yes &&
+    isTerminal(0) &&
+    isTerminal(1) &&
+    !confirm(`Put the ${messages} messages of ${file} in the place of ${paths.database}?`)
+  ) {
+    warn("nothing was changed");
+    throw new Exit(1);
+  }
   const wasRunning = await stopBroker(paths);
   const kept = holdingLock(paths, () => swap(paths, file));
   if (wasRunning) (await Client.connect({ paths, start: true })).close();
   if (options.json) return printJson({ restored: file, messages, kept, running: wasRunning });
   await print(`${messages} messages are restored${kept ? `; what was there before is kept as ${kept}` : ""}`);
+}
+
+/** How many messages a backup holds. Throws what is wrong with it. */
+function messagesIn(file: string): number {
+  try {
+    const { quickCheck, messages } = inspectDatabase(file);
+    if (quickCheck === "ok") return messages;
+    throw new Error(quickCheck);
+  } catch (error) {
+    throw new Error(`${file} is no intact backup of renn: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 /** No broker can start meanwhile: the lock that decides who serves is ours. */

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { Attempt, Result } from "../../protocol/schemas.ts";
 import { harmlessLine } from "../../protocol/text.ts";
 import { messageId } from "./message.ts";
-import { idNumber, print, printJson } from "./output.ts";
+import { Exit, idNumber, print, printJson } from "./output.ts";
 import { type Common, optionsOf, withBus } from "./run.ts";
 import { ago, clock, dim, hanging, indented, joined, peer, presence, state, wrapped } from "./style.ts";
 
@@ -19,8 +19,11 @@ export function registerWhy(program: Command): void {
   program
     .command("cancel")
     .summary("take a message back from those who do not have it yet")
-    .argument("<message>", "message id")
-    .action(async (id: string, _options, command: Command) => cancel(id, optionsOf(command)));
+    .description(
+      "Takes your messages back from those to whom they were not handed over yet. Ends with status 1 where it was too late for everybody.",
+    )
+    .argument("<message...>", "message ids, such as 42 or m42")
+    .action(async (ids: string[], _options, command: Command) => cancel(ids, optionsOf(command)));
 }
 
 async function why(id: string, handle: string | undefined, options: Common): Promise<void> {
@@ -68,12 +71,21 @@ function attemptText(attempt: Attempt): string {
   return `${clock(attempt.at)} by ${attempt.channel}: ${outcomeWords[attempt.outcome] ?? attempt.outcome}${ended}`;
 }
 
-async function cancel(id: string, options: Common): Promise<void> {
-  await withBus(options, async (me) => {
-    const result = await me.client.call("cancel", { messageId: idNumber(id, "the message") });
-    if (options.json) return printJson(result);
-    if (result.cancelled.length) await print(wrapped(`taken back from ${result.cancelled.map(peer).join(", ")}`));
-    if (result.kept.length) await print(wrapped(`too late for ${result.kept.map(peer).join(", ")}`));
-    if (!result.cancelled.length && !result.kept.length) await print("nothing to take back");
-  });
+async function cancel(words: string[], options: Common): Promise<void> {
+  const ids = words.map((word) => idNumber(word, "a message"));
+  let late = false;
+  for (const id of ids) {
+    const result = await withBus(options, (me) => me.client.call("cancel", { messageId: id }));
+    late ||= result.kept.length > 0 && !result.cancelled.length;
+    await (options.json ? printJson({ messageId: id, ...result }) : print(wrapped(cancelText(id, result))));
+  }
+  if (late) throw new Exit(1);
+}
+
+function cancelText(id: number, { cancelled, kept }: Result<"cancel">): string {
+  const parts = [
+    ...(cancelled.length ? [`taken back from ${cancelled.map(peer).join(", ")}`] : []),
+    ...(kept.length ? [`too late for ${kept.map(peer).join(", ")}`] : []),
+  ];
+  return `m${id}: ${parts.join("; ") || "nothing to take back"}`;
 }

@@ -22,31 +22,35 @@ export function readConfig(path: string): Config {
   for (const [key, given] of Object.entries(value)) {
     if (!Object.hasOwn(checks, key))
       throw new StartError(`${path}: unknown key ${JSON.stringify(key)}; known are ${Object.keys(checks).join(", ")}`);
-    const check = checks[key as keyof Config];
-    const wrong = check(given);
-    if (wrong) throw new StartError(`${path}: ${key} ${wrong}, and is ${JSON.stringify(given)}`);
+    const wrong = checks[key as keyof Config](given);
+    if (wrong) throw new StartError(`${path}: ${wrong}`);
     Object.assign(config, { [key]: key === "limits" ? { ...defaultLimits, ...(given as object) } : given });
   }
   return config;
 }
 
+/** What is wrong with the value of a key, as a sentence; null where nothing is. */
 const checks: { [K in keyof Config]: (value: unknown) => string | null } = {
-  owner: (value) => (typeof value === "string" && new RegExp(handlePattern).test(value) ? null : `must be a handle (${handlePattern})`),
-  replies: (value) => (value === "woken" || value === "all" ? null : 'must be "woken" or "all"'),
-  retentionDays: (value) => (isCount(value, 0) ? null : "must be a whole number of days, 0 = for ever"),
-  codexResume: (value) => (typeof value === "boolean" ? null : "must be true or false"),
+  owner: (value) => must("owner", value, typeof value === "string" && new RegExp(handlePattern).test(value), `a handle (${handlePattern})`),
+  replies: (value) => must("replies", value, value === "woken" || value === "all", '"woken" or "all"'),
+  retentionDays: (value) => must("retentionDays", value, isCount(value, 0), "a whole number of days, 0 = for ever"),
+  codexResume: (value) => must("codexResume", value, typeof value === "boolean", "true or false"),
   limits: limitsFault,
 };
+
+function must(name: string, value: unknown, right: boolean, what: string): string | null {
+  return right ? null : `${name} must be ${what}, and is ${JSON.stringify(value)}`;
+}
 
 const isCount = (value: unknown, least: number) =>
   Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= 2 ** 40;
 
 function limitsFault(value: unknown): string | null {
-  if (value === null || typeof value !== "object" || Array.isArray(value)) return "must be an object";
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return must("limits", value, false, "an object");
   for (const [name, given] of Object.entries(value)) {
     if (!Object.hasOwn(defaultLimits, name))
-      return `has no limit ${JSON.stringify(name)}; known are ${Object.keys(defaultLimits).join(", ")}`;
-    if (!isCount(given, 1)) return `.${name} must be a whole number of at least 1`;
+      return `limits has no ${JSON.stringify(name)}; known are ${Object.keys(defaultLimits).join(", ")}`;
+    if (!isCount(given, 1)) return must(`limits.${name}`, given, false, "a whole number of at least 1");
   }
   return null;
 }
