@@ -6,7 +6,10 @@ let world: World;
 afterEach(() => world.end());
 
 const stateOf = (handle: string, messageId: number) =>
-  world.connections.get("asker")?.call("why", { messageId }).deliveries.find((d) => d.handle === handle)?.state;
+  world.connections
+    .get("asker")
+    ?.call("why", { messageId })
+    .deliveries.find((d) => d.handle === handle)?.state;
 
 test("a session that hangs in its turn keeps no mail for ever", () => {
   world = new World();
@@ -42,7 +45,13 @@ test("a session that took another peer's place is that one after a restart too",
   const worker = world.session("worker", { client: "claude" });
   worker.call("name", { handle: "old-hand" });
   world.restart();
-  expect(world.register("looker").call("status", {}).peers.filter((p) => p.presence === "idle").map((p) => p.handle)).toEqual(["old-hand"]);
+  expect(
+    world
+      .register("looker")
+      .call("status", {})
+      .peers.filter((p) => p.presence === "idle")
+      .map((p) => p.handle),
+  ).toEqual(["old-hand"]);
 });
 
 test("nobody speaks through a peer that is gone", () => {
