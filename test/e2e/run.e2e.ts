@@ -14,6 +14,7 @@ import { pi } from "./clis/pi.ts";
 import { headlessScenarios } from "./common.ts";
 import { crossClis, crossScenarios } from "./cross.ts";
 import { installClis } from "./install.ts";
+import { leaving } from "./leaving.ts";
 import { namingScenarios } from "./names.ts";
 import { type Outcome, play, type Scenario, table } from "./scenario.ts";
 import { type Cli, Terminals } from "./session.ts";
@@ -27,7 +28,11 @@ const program = process.env.E2E_RENN ?? join(folder, "renn");
 if (!process.env.E2E_RENN) await compile(join(import.meta.dir, "../../src/main.ts"), program);
 type Scenarios = (world: World, terminals: Terminals, cli: Cli) => Scenario[];
 type Group = { name: string; clis: Cli[]; scenarios: (world: World, terminals: Terminals) => Scenario[] };
-const group = (cli: Cli, scenarios: Scenarios): Group => ({ name: cli.name, clis: [cli], scenarios: (w, t) => scenarios(w, t, cli) });
+const group = (cli: Cli, scenarios: Scenarios): Group => ({
+  name: cli.name,
+  clis: [cli],
+  scenarios: (w, t) => [...scenarios(w, t, cli), leaving(w, cli)],
+});
 const waking: Scenarios = (w, t, c) => [...headlessScenarios(w, c), ...wakingScenarios(w, t, c), ...namingScenarios(w, t, c)];
 const pulled: Scenarios = (w, t, c) => [...headlessScenarios(w, c), ...pulledScenarios(w, t, c), ...namingScenarios(w, t, c)];
 const groups: Group[] = [

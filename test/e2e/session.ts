@@ -23,6 +23,8 @@ export type Cli = {
   takesHandle?: boolean;
   /** Its hooks do not tell a subagent's tool calls from the session's own. */
   hidesSubagents?: boolean;
+  /** Files under the home that init writes to. */
+  joinedBy: string[];
   /** Writes the configuration that makes it work offline. */
   prepare(world: World, folders: string[]): void;
   /** Variables that lead it to a model. */

@@ -72,11 +72,16 @@ export class World {
     return JSON.parse(out) as T;
   }
 
+  /** The option that tells init where a CLI's folder is. */
+  configDir({ configDir }: { configDir?: string }): string[] {
+    return configDir ? ["--config-dir", join(this.home, configDir)] : [];
+  }
+
   /** Starts the broker, joins the CLIs and begins to watch. */
   async open(clients: { client: string; configDir?: string }[]): Promise<void> {
-    for (const { client, configDir } of clients) {
-      const ran = await this.renn("init", "--yes", "--client", client, ...(configDir ? ["--config-dir", join(this.home, configDir)] : []));
-      must(ran.code === 0, `init of ${client}: ${ran.err || ran.out}`);
+    for (const cli of clients) {
+      const ran = await this.renn("init", "--yes", "--client", cli.client, ...this.configDir(cli));
+      must(ran.code === 0, `init of ${cli.client}: ${ran.err || ran.out}`);
     }
     await this.ask("status");
     const watch = Bun.spawn([this.program, "--json", "watch"], {

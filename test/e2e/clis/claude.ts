@@ -7,6 +7,7 @@ export const claude: Cli = {
   name: "Claude Code 2.1.332",
   client: "claude",
   wakes: true,
+  joinedBy: [".claude/settings.json", ".claude.json"],
   takesHandle: true,
   clear: "/clear",
   rename: "/rename",

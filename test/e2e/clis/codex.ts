@@ -6,6 +6,7 @@ export const codex: Cli = {
   name: "Codex 0.171.0",
   client: "codex",
   wakes: true,
+  joinedBy: [".codex/config.toml", ".codex/hooks.json"],
   takesHandle: true,
   rename: "/rename",
   prepare(world, folders) {

@@ -5,6 +5,7 @@ export const gemini: Cli = {
   name: "Gemini CLI 0.61.0",
   client: "gemini",
   wakes: false,
+  joinedBy: [".gemini/settings.json"],
   takesHandle: true,
   clear: "/clear",
   hidesSubagents: true,

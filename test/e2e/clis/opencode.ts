@@ -8,6 +8,7 @@ export const opencode: Cli = {
   name: "opencode 1.18.33",
   client: "opencode",
   wakes: true,
+  joinedBy: [".config/opencode/opencode.json", ".config/opencode/plugins/renn.js"],
   prepare(world) {
     world.write(".config/opencode/opencode.json", {
       $schema: "https://opencode.ai/config.json",

@@ -5,6 +5,7 @@ export const pi: Cli = {
   name: "pi 1.6.0 (for Hummin)",
   client: "hummin",
   wakes: true,
+  joinedBy: [".pi/agent/mcp.json", ".pi/agent/extensions/renn.ts"],
   clear: "/new",
   rename: "/name",
   configDir: ".pi/agent",
