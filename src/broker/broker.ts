@@ -42,6 +42,7 @@ export class Broker {
   /** Called when something wants a turn; the server schedules one. */
   wake: () => void = () => {};
 
+  /** Throws what the store throws where it cannot be read. */
   constructor(options: BusOptions) {
     const bus = newBus(options, {
       later: (step) => {
@@ -51,7 +52,7 @@ export class Broker {
       nativeReport: (session, ids, outcome) => bus.later(() => this.nativeOutcome(session, ids, outcome)),
     });
     this.bus = bus;
-    if (!this.inTurn(true, () => load(bus))) throw new Error("the store could not be read; the log has the cause", { cause: this.failure });
+    if (!this.inTurn(true, () => load(bus))) throw this.failure;
   }
 
   /** A new connection. */

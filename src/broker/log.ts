@@ -1,5 +1,6 @@
 // broker.log: JSON lines, no body and no token in them, rotated at 5 MiB, three old ones kept (semantics §1).
-import { appendFileSync, closeSync, openSync, renameSync, statSync } from "node:fs";
+import { lstatSync, renameSync } from "node:fs";
+import { appendPrivate } from "../append.ts";
 
 const levels = ["error", "warn", "info", "debug"] as const;
 export type LogLevel = (typeof levels)[number];
@@ -8,7 +9,7 @@ export type Log = (level: LogLevel, event: string, data?: Record<string, unknown
 const logBytesMax = 5 * 1_048_576;
 const logsKept = 3;
 
-/** A log at `path`, mode 0600. `level` is RENN_LOG's word; anything else means info. A full disk loses lines, never the broker. */
+/** A log at `path`, mode 0600. `level` is RENN_LOG's word; anything else means info. A full disk, or a path that is no regular file, loses lines, never the broker. */
 export function openLog(path: string, level: string | undefined, now: () => number): Log {
   const most = levels.indexOf((level ?? "info") as LogLevel);
   const wanted = most < 0 ? levels.indexOf("info") : most;
@@ -16,8 +17,7 @@ export function openLog(path: string, level: string | undefined, now: () => numb
     if (levels.indexOf(at) > wanted) return;
     try {
       rotate(path);
-      closeSync(openSync(path, "a", 0o600));
-      appendFileSync(path, `${JSON.stringify({ at: new Date(now()).toISOString(), level: at, event, pid: process.pid, ...data })}\n`);
+      appendPrivate(path, `${JSON.stringify({ at: new Date(now()).toISOString(), level: at, event, pid: process.pid, ...data })}\n`);
     } catch {
       // There is nowhere left to say it.
     }
@@ -27,7 +27,7 @@ export function openLog(path: string, level: string | undefined, now: () => numb
 function rotate(path: string): void {
   let size: number;
   try {
-    size = statSync(path).size;
+    size = lstatSync(path).size;
   } catch {
     return;
   }

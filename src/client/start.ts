@@ -1,5 +1,5 @@
 // Starting the broker from a command (semantics §1): detached, in a session of its own, with no descriptor of ours.
-import { closeSync, constants, mkdirSync, openSync, readFileSync } from "node:fs";
+import { closeSync, constants, mkdirSync, openSync, readFileSync, statfsSync } from "node:fs";
 import type { HomePaths } from "../home.ts";
 
 /** What the broker needs of the environment. The rest, keys and tokens of the calling shell among it, must not live on in a long-lived process. */
@@ -28,9 +28,18 @@ export function spawnBroker(paths: HomePaths): Started {
   Object.assign(env, quietRuntime);
   mkdirSync(paths.home, { recursive: true, mode: 0o700 });
   const errors = `${paths.home}/broker.err`;
-  const fd = openSync(errors, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW, 0o600);
+  const fd = openSync(
+    errors,
+    constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+    0o600,
+  );
   const child = Bun.spawn(selfCommand(["broker", "run"]), { cwd: "/", env, stdio: ["ignore", "ignore", fd], detached: true });
   closeSync(fd);
   child.unref();
-  return { exitCode: () => child.exitCode, complaint: () => readFileSync(errors, "utf8").split("\n")[0] ?? "" };
+  return { exitCode: () => child.exitCode, complaint: () => readFileSync(errors, "utf8").split("\n")[0] || fullDisk(paths.home) };
+}
+
+/** On a full disk the broker's complaint found no room either. */
+function fullDisk(home: string): string {
+  return statfsSync(home).bavail === 0 ? `the broker cannot start: the disk of ${home} is full; make room there` : "";
 }

@@ -6,6 +6,7 @@ import { Server } from "../broker/server.ts";
 import { isCorrupt, moveAside, openStore } from "../broker/store/migrate.ts";
 import { Store } from "../broker/store/store.ts";
 import { cliPorts } from "../clis/ports.ts";
+import { holder } from "../holder.ts";
 import { type HomePaths, homePaths } from "../home.ts";
 import { realSystem } from "../system.ts";
 import { version } from "../version.ts";
@@ -14,10 +15,10 @@ import {
   holdsLock,
   placeSocket,
   prepareHome,
-  readHolder,
   removeRunFiles,
   removeShortFolder,
   StartError,
+  startFault,
   takeLock,
   tokenReader,
   writeHolder,
@@ -39,8 +40,7 @@ export async function serve(): Promise<never> {
     writeHolder(paths, version);
     return await run(paths, signals);
   } catch (error) {
-    const why = error instanceof StartError ? error.message : error instanceof Error ? error.message : String(error);
-    process.stderr.write(`renn: the broker cannot start: ${why}\n`);
+    process.stderr.write(`renn: the broker cannot start: ${startFault(error, paths)}\n`);
     return process.exit(3);
   }
 }
@@ -59,10 +59,10 @@ class Signals {
 }
 
 function yieldToHolder(paths: HomePaths): never {
-  const holder = readHolder(paths);
+  const other = holder(paths);
   // The socket may have been removed under the holder: it listens again when it is told.
-  if (holder && !isThere(paths.socket)) process.kill(holder.pid, "SIGHUP");
-  process.stdout.write(`renn: ${holder ? `broker ${holder.pid} (version ${holder.version})` : "another broker"} serves ${paths.home}\n`);
+  if (other && !isThere(paths.socket)) process.kill(other.pid, "SIGHUP");
+  process.stdout.write(`renn: ${other ? `broker ${other.pid} (version ${other.version})` : "another broker"} serves ${paths.home}\n`);
   return process.exit(0);
 }
 
@@ -75,48 +75,56 @@ const endMsMax = 5_000;
 
 /** A broker that lives although its lock was free: somebody removed the lock's file under it. It is asked to end before this one opens the store. */
 async function endUnlocked(paths: HomePaths): Promise<void> {
-  const other = readHolder(paths);
+  const other = holder(paths);
   if (!other) return;
   process.kill(other.pid, "SIGTERM");
-  for (const deadline = realSystem.monotonic() + endMsMax; readHolder(paths); await Bun.sleep(20))
+  for (const deadline = realSystem.monotonic() + endMsMax; holder(paths); await Bun.sleep(20))
     if (realSystem.monotonic() > deadline)
       throw new StartError(`broker ${other.pid} still serves ${paths.home} without its lock; end it first`);
 }
 
+type Opened = { broker: Broker; store: Store; place: StorePlace };
+
 /** Opens the store and a broker over it. A store that is corrupt is moved aside, which is said loudly, and a new one is begun. */
-function openBroker(paths: HomePaths, config: Config, log: Log): { broker: Broker; store: Store; place: StorePlace } {
-  const { db, moved } = openStore(paths.database, realSystem.now());
-  if (moved) tellMoved(moved, log);
-  const place = new StorePlace(paths);
+function openBroker(paths: HomePaths, config: Config, log: Log): Opened {
+  const { db, moved, kept } = openStore(paths.database, realSystem.now());
+  if (moved) tellMoved(moved, kept, log);
   try {
-    const store = new Store(db, () => place.holds());
-    const broker: Broker = new Broker({
-      system: realSystem,
-      store,
-      token: tokenReader(paths, (event) => log("warn", event)),
-      limits: config.limits,
-      ownerHandle: config.owner,
-      repliesToAll: config.replies === "all",
-      retentionDays: config.retentionDays,
-      ports: cliPorts(
-        (session, messageId, body) => broker.sessionSaid(session.client, session.cliSessionId, messageId, body),
-        config.codexResume,
-      ),
-      version,
-      log,
-    });
-    return { broker, store, place };
+    return brokerOver(db, paths, config, log);
   } catch (error) {
-    if (!isCorrupt(error) && !(error instanceof Error && isCorrupt(error.cause))) throw error;
+    // A new file that is corrupt as well is no matter of this file: the disk is.
+    if (moved || !isCorrupt(error)) throw error;
     db.close();
-    tellMoved(moveAside(paths.database, realSystem.now()), log);
-    return openBroker(paths, config, log);
+    tellMoved(moveAside(paths.database, realSystem.now()), false, log);
+    return brokerOver(openStore(paths.database, realSystem.now()).db, paths, config, log);
   }
 }
 
-function tellMoved(moved: string, log: Log): void {
-  log("error", "store-was-corrupt", { movedTo: moved });
-  process.stderr.write(`renn: the store was corrupt and was moved to ${moved}; a new one was started\n`);
+function brokerOver(db: Store["db"], paths: HomePaths, config: Config, log: Log): Opened {
+  const place = new StorePlace(paths);
+  const store = new Store(db, () => place.holds());
+  const broker: Broker = new Broker({
+    system: realSystem,
+    store,
+    token: tokenReader(paths, (event) => log("warn", event)),
+    limits: config.limits,
+    ownerHandle: config.owner,
+    repliesToAll: config.replies === "all",
+    retentionDays: config.retentionDays,
+    ports: cliPorts(
+      (session, messageId, body) => broker.sessionSaid(session.client, session.cliSessionId, messageId, body),
+      config.codexResume,
+    ),
+    version,
+    log,
+  });
+  return { broker, store, place };
+}
+
+function tellMoved(moved: string, kept: boolean, log: Log): void {
+  log("error", "store-was-corrupt", { movedTo: moved, kept });
+  const what = kept ? "its messages were taken over, and its search index is made again" : "a new one was started";
+  process.stderr.write(`renn: the store was corrupt and was moved to ${moved}; ${what}\n`);
 }
 
 async function run(paths: HomePaths, signals: Signals): Promise<never> {
@@ -186,6 +194,7 @@ class Listening {
     const { path, publish } = placeSocket(this.paths);
     this.server.listen(path);
     publish();
+    if (this.path) removeShortFolder(this.paths, this.path);
     this.path = path;
     this.inode = lstatSync(path).ino;
   }

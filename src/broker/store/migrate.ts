@@ -1,6 +1,6 @@
 // Opens a home's database: schema version, migrations, columns that older files lack, and what to do with a file that is none of ours.
 import { Database, SQLiteError } from "bun:sqlite";
-import { closeSync, existsSync, openSync, renameSync } from "node:fs";
+import { closeSync, existsSync, openSync, renameSync, rmSync } from "node:fs";
 import first from "../migrations/0001-start.sql" with { type: "text" };
 
 /** Numbered migrations; `PRAGMA user_version` counts those that a file has had. */
@@ -24,19 +24,69 @@ export class NewerStoreError extends Error {
   }
 }
 
+/** An open store; `moved` names the damaged one that was moved aside, and `kept` says whether the open one has all that it held. */
+export type OpenedStore = { db: Database; moved: string | null; kept: boolean };
+
 /**
  * Opens (or makes) the store at `path`, mode 0600, in WAL mode, brought to this build's schema.
- * A file that SQLite calls corrupt or no database is moved aside as `<path>.corrupt-<now>`, and `moved` names it.
- * Throws NewerStoreError for a file of a newer schema.
+ * A file that SQLite calls corrupt or no database is moved aside as `<path>.corrupt-<now>`, and `moved` names it. Where only its search index is
+ * damaged, everything else is taken over. Throws NewerStoreError for a file of a newer schema.
  */
-export function openStore(path: string, now: number): { db: Database; moved: string | null } {
+export function openStore(path: string, now: number): OpenedStore {
   try {
-    return { db: openAndMigrate(path), moved: null };
+    return openAndMend(path, now);
   } catch (error) {
     if (!isCorrupt(error)) throw error;
     const moved = moveAside(path, now);
-    return { db: openAndMigrate(path), moved };
+    return { db: openAndMigrate(path), moved, kept: false };
   }
+}
+
+/** A store whose search index is damaged is replaced by a copy without it: the index cannot be dropped without being read. */
+function openAndMend(path: string, now: number): OpenedStore {
+  const db = openAndMigrate(path);
+  try {
+    db.query("SELECT rowid FROM messages_search WHERE messages_search MATCH 'renn' LIMIT 1").all();
+    return { db, moved: null, kept: true };
+  } catch (error) {
+    db.close();
+    if (!isCorrupt(error)) throw error;
+  }
+  const draft = `${path}.mending`;
+  removeStore(draft);
+  try {
+    copyStore(path, draft);
+  } catch (error) {
+    removeStore(draft);
+    throw error;
+  }
+  const moved = moveAside(path, now);
+  renameSync(draft, path);
+  return { db: openAndMigrate(path), moved, kept: true };
+}
+
+/** Copies everything but the search index, which is filled from the messages again. */
+function copyStore(from: string, to: string): void {
+  const db = openAndMigrate(to);
+  try {
+    db.run("ATTACH ? AS damaged", [from]);
+    const tables = db.query("SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'messages_search%'").all();
+    db.transaction(() => {
+      for (const { name } of tables as { name: string }[]) {
+        const columns = columnsOf(db, name).join(", ");
+        db.run(`INSERT INTO main.${name} (${columns}) SELECT ${columns} FROM damaged.${name}`);
+      }
+      db.run("DELETE FROM main.facts WHERE name = 'search_filled'");
+    })();
+  } finally {
+    db.close();
+  }
+}
+
+const storeFiles = (path: string): string[] => [`${path}-wal`, `${path}-shm`, path];
+
+function removeStore(path: string): void {
+  for (const file of storeFiles(path)) rmSync(file, { force: true });
 }
 
 /** Whether SQLite says that a file is corrupt or no database. */
@@ -46,14 +96,15 @@ export function isCorrupt(error: unknown): boolean {
   return (
     error.code?.startsWith("SQLITE_CORRUPT") === true ||
     error.code === "SQLITE_NOTADB" ||
-    error.message.startsWith("invalid fts5 file format")
+    error.message.startsWith("invalid fts5 file format") ||
+    (error.code === "SQLITE_ERROR" && error.message.startsWith("vtable constructor failed"))
   );
 }
 
-/** Moves a store that nobody has open out of the way; its new path. */
+/** Moves a store that nobody has open out of the way; its new path. The log goes first: one that is left behind would be taken for the new file's. */
 export function moveAside(path: string, now: number): string {
   const moved = `${path}.corrupt-${now}`;
-  for (const end of ["", "-wal", "-shm"]) if (existsSync(path + end)) renameSync(path + end, moved + end);
+  for (const file of storeFiles(path)) if (existsSync(file)) renameSync(file, moved + file.slice(path.length));
   return moved;
 }
 
@@ -103,7 +154,10 @@ function migrate(db: Database, version: number): void {
       db.run(`PRAGMA user_version = ${schemaVersion}`);
     })();
   for (const { table, column, type } of lateColumns) {
-    const columns = db.query(`PRAGMA table_info(${table})`).all() as { name: string }[];
-    if (!columns.some((c) => c.name === column)) db.run(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`);
+    if (!columnsOf(db, table).includes(column)) db.run(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`);
   }
+}
+
+function columnsOf(db: Database, table: string): string[] {
+  return (db.query(`PRAGMA main.table_info(${table})`).all() as { name: string }[]).map((column) => column.name);
 }

@@ -1,25 +1,11 @@
-// The running broker as its home's files name it: for signals and messages only, never to decide who serves.
-import { readFileSync } from "node:fs";
+// Whether a home's broker runs, and ending it.
 import { Client } from "../../client.ts";
+import { type Holder, holder } from "../../holder.ts";
 import type { HomePaths } from "../../home.ts";
 import { ProtocolError } from "../../protocol/errors.ts";
 import { realSystem } from "../../system.ts";
 
-/** A broker's process. */
-export type Holder = { pid: number; start: string; version: string };
-
-/** Who holds the home, or null when the process it names has ended. */
-export function holder(paths: HomePaths): Holder | null {
-  try {
-    const found = JSON.parse(readFileSync(`${paths.home}/broker.pid`, "utf8")) as Partial<Holder>;
-    const { pid, start, version } = found;
-    if (typeof pid !== "number" || !Number.isSafeInteger(pid) || pid < 2 || typeof start !== "string") return null;
-    // Another start time means that the pid was given to somebody else since.
-    return realSystem.processStart(pid) === start ? { pid, start, version: String(version ?? "") } : null;
-  } catch {
-    return null;
-  }
-}
+export { holder };
 
 /** Whether a broker answers on the home's socket. Throws what is wrong with the home or the token. */
 export async function answers(paths: HomePaths): Promise<boolean> {

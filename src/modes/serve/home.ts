@@ -4,10 +4,12 @@ import {
   closeSync,
   existsSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   openSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   statSync,
@@ -17,16 +19,24 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname } from "node:path";
+import { holderPath, holderText } from "../../holder.ts";
 import type { HomePaths } from "../../home.ts";
 import { realSystem } from "../../system.ts";
 
 /** Why the broker cannot start, for the person who started it. */
 export class StartError extends Error {}
 
-/** Who holds the lock, for messages and signals only; never for deciding who serves. */
-export type Holder = { pid: number; start: string; version: string };
-
 const quoted = (path: string) => `'${path.replaceAll("'", "'\\''")}'`;
+
+const fullCodes = ["ENOSPC", "EDQUOT", "SQLITE_FULL"];
+
+/** What the person who started the broker is told of `error`; of a full disk also where it is. */
+export function startFault(error: unknown, paths: HomePaths): string {
+  if (!(error instanceof Error)) return String(error);
+  const { code, path } = error as { code?: string; path?: string };
+  if (!code || !fullCodes.includes(code)) return error.message;
+  return `the disk of ${path ?? paths.home} is full (${error.message}); make room there`;
+}
 
 /** Makes the home (0700) where it is missing; refuses one that is somebody else's or open to others, with the command that mends it. */
 export function prepareHome(paths: HomePaths): void {
@@ -68,27 +78,14 @@ export function holdsLock(): boolean {
   return lock?.inTransaction ?? false;
 }
 
-const pidPath = (paths: HomePaths) => `${paths.home}/broker.pid`;
-
 /** Writes who holds the lock. */
 export function writeHolder(paths: HomePaths, version: string): void {
-  const holder: Holder = { pid: process.pid, start: realSystem.processStart(process.pid) ?? "", version };
-  writeFile(pidPath(paths), `${JSON.stringify(holder)}\n`);
-}
-
-/** Who says that it holds the lock, if that process still lives. */
-export function readHolder(paths: HomePaths): Holder | null {
-  try {
-    const holder = JSON.parse(readFileSync(pidPath(paths), "utf8")) as Holder;
-    return realSystem.processStart(holder.pid) === holder.start ? holder : null;
-  } catch {
-    return null;
-  }
+  writeFile(holderPath(paths), holderText(paths, version));
 }
 
 /** Removes what only a running broker needs. */
 export function removeRunFiles(paths: HomePaths): void {
-  for (const path of [paths.socket, pidPath(paths)]) rmSync(path, { force: true });
+  for (const path of [paths.socket, holderPath(paths)]) rmSync(path, { force: true });
 }
 
 /** Writes a file (0600) so that nobody ever sees half of it. */
@@ -147,17 +144,34 @@ export function tokenReader(paths: HomePaths, warn: (event: string) => void): ()
 /** Longest socket path that both Linux (108) and macOS (104) take, with its end mark. */
 const socketPathBytesMax = 103;
 
+/** In a socket's folder outside of the home: the link that leads back to the home. */
+const backLink = "home";
+
 /**
  * Makes room for the socket and says where to listen: the home itself, or, where its path is too long, a fresh private folder to which
  * `bus.sock` then links. Only the holder of the lock may call it.
  */
 export function placeSocket(paths: HomePaths): { path: string; publish: () => void } {
+  removeLeftFolder(paths);
   rmSync(paths.socket, { force: true });
   if (Buffer.byteLength(paths.socket) <= socketPathBytesMax) return { path: paths.socket, publish: () => {} };
   const base = process.env.XDG_RUNTIME_DIR && existsSync(process.env.XDG_RUNTIME_DIR) ? process.env.XDG_RUNTIME_DIR : tmpdir();
   const short = [base, "/tmp"].find((dir) => Buffer.byteLength(`${dir}/renn-XXXXXX/bus.sock`) <= socketPathBytesMax) ?? "/tmp";
   const folder = mkdtempSync(`${short}/renn-`);
+  symlinkSync(paths.home, `${folder}/${backLink}`);
   return { path: `${folder}/bus.sock`, publish: () => symlinkSync(`${folder}/bus.sock`, paths.socket) };
+}
+
+/** Removes the folder of a socket that a killed broker of this home left outside of it. A copied home names the folder of a broker that may serve. */
+function removeLeftFolder(paths: HomePaths): void {
+  if (!lstatSync(paths.socket, { throwIfNoEntry: false })?.isSymbolicLink()) return;
+  const left = readlinkSync(paths.socket);
+  const folder = dirname(left);
+  if (!/\/renn-[A-Za-z0-9]{6}\/bus\.sock$/.test(left)) return;
+  const stats = lstatSync(folder, { throwIfNoEntry: false });
+  if (!stats?.isDirectory() || stats.uid !== process.getuid?.() || (stats.mode & 0o777) !== 0o700) return;
+  const [back, home] = [`${folder}/${backLink}`, paths.home].map((path) => statSync(path, { throwIfNoEntry: false }));
+  if (back && home && back.ino === home.ino && back.dev === home.dev) rmSync(folder, { recursive: true, force: true });
 }
 
 /** Removes the folder of a socket that lay outside of the home. */

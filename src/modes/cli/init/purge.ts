@@ -1,8 +1,8 @@
 // Removing a home for good: the broker is stopped first.
 import { existsSync, rmSync } from "node:fs";
+import { holder } from "../../../holder.ts";
 import type { HomePaths } from "../../../home.ts";
 import { realSystem } from "../../../system.ts";
-import { readText } from "./files.ts";
 
 const stopMsMax = 5_000;
 
@@ -13,8 +13,8 @@ export function isHome(paths: HomePaths): boolean {
 
 /** Stops the broker and removes the home with all messages. Throws when the broker does not stop. */
 export async function purge(paths: HomePaths): Promise<void> {
-  const holder = JSON.parse(readText(`${paths.home}/broker.pid`) ?? "null") as { pid: number; start: string } | null;
-  if (holder && realSystem.processStart(holder.pid) === String(holder.start)) await stop(holder.pid);
+  const running = holder(paths);
+  if (running) await stop(running.pid);
   rmSync(paths.home, { recursive: true, force: true });
 }
 
