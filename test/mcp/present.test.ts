@@ -167,9 +167,10 @@ test("a send says how soon each can see it", () => {
     deliveries: [
       { handle: "a", state: "sent", mode: "push", presence: "idle", reach: "now" },
       { handle: "b", state: "queued", mode: "push", presence: "offline", reach: "when-back" },
+      { handle: "renn", state: "queued", mode: "push", presence: "online", reach: "next-turn" },
     ],
   });
-  expect(text).toBe("m42 in thread 7 (#1).\n- a: now (idle)\n- b: when it is back (offline)");
+  expect(text).toBe("m42 in thread 7 (#1).\n- a: now (idle)\n- b: when it is back (offline)\n- renn: at its next turn or look (online)");
 });
 
 test("status names the caller first, and peers in one line each", () => {

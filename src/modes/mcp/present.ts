@@ -48,7 +48,8 @@ export function messagesText(messages: readonly Summary[], now: number): string 
   return messages.length ? [origin, ...messages.map((message) => messageText(message, now))].join("\n\n") : "No messages.";
 }
 
-const reachWords = { now: "now", "next-turn": "at its next turn", "when-back": "when it is back" } as const;
+/** When a recipient can see it. A person has no turns, and looks. */
+const reachWords = { now: "now", "next-turn": "at its next turn or look", "when-back": "when it is back" } as const;
 
 /** How a send or reply went: ids first, then how soon each recipient can see it. */
 export function sentText(result: Result<"send"> | Result<"reply">): string {
