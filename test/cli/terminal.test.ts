@@ -91,6 +91,12 @@ test("who asked an absent peer sees in status that it has not answered", async (
   expect(lines.find((line) => line.startsWith(long))).not.toContain("unanswered");
 }, 20_000);
 
+test("in 80 columns status tells below a peer what has no room beside it: when it was seen, who it is", async () => {
+  const lines = await shown(80, ["status"], { NO_COLOR: "1" });
+  const at = lines.findIndex((line) => line.startsWith("renn (you)"));
+  expect(lines[at + 1]).toBe("  now · the owner");
+}, 20_000);
+
 test("colour and hints are for terminals, and NO_COLOR turns colour off", async () => {
   const esc = "\u001b[";
   const coloured = (await shown(80, ["thread"])).join("\n");

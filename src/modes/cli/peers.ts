@@ -15,6 +15,7 @@ import {
   durationMs,
   examples,
   facts,
+  indented,
   left,
   peer,
   presence,
@@ -78,15 +79,32 @@ async function status(options: { live?: boolean } & Common): Promise<void> {
     const result = await me.client.call("status", options.live ? { live: true } : {});
     if (options.json) return printJson(result);
     const peers = [...result.peers].sort((a, b) => order(a) - order(b) || (a.handle < b.handle ? -1 : 1));
-    await print(
-      table(
-        ["handle", "presence", "unread", "asks", "seen", "cli", "folder", "about", "version"],
-        peers.map((p) => peerCells(p, me.handle)),
-      ),
-    );
+    await print(peersText(peers, me.handle));
     if (peers.every((p) => p.owner))
       await hint("renn init (lets your CLI sessions join)", "RENN_HANDLE=api renn whoami (makes this shell a peer)");
   });
+}
+
+const headings = ["handle", "presence", "unread", "asks", "seen", "cli", "folder", "about", "version"];
+
+/** As many columns as fit the terminal whole; what has none stands in a line of its own below its peer. */
+function peersText(peers: PeerRecord[], self: string): string {
+  const rows = peers.map((p) => peerCells(p, self));
+  for (const columns of [headings.length, 6]) {
+    const text = peersTable(rows, columns, Number.POSITIVE_INFINITY);
+    if (text.split("\n").every((line) => Bun.stringWidth(line) <= terminalWidth())) return text;
+  }
+  return peersTable(rows, 4, terminalWidth());
+}
+
+function peersTable(rows: Cell[][], columns: number, width: number): string {
+  const lines = table(headings.slice(0, columns), rows, width).split("\n");
+  return lines.flatMap((line, i) => [line, ...belowText(rows[i - 1]?.slice(columns))]).join("\n");
+}
+
+function belowText(cells: Cell[] = []): string[] {
+  const texts = cells.map((cell) => (typeof cell === "string" ? cell : cell.text)).filter((text) => text);
+  return texts.length ? [dim(indented(texts.join(" · "), 2))] : [];
 }
 
 function peerCells(p: PeerRecord, self: string): Cell[] {
