@@ -44,18 +44,24 @@ const groups: Group[] = [
   { name: "several together", clis: crossClis, scenarios: crossScenarios },
 ];
 const outcomes: Outcome[] = [];
+let leave = async () => {};
+// What is interrupted takes its programs along.
+for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => void leave().finally(() => process.exit(130)));
 const began = performance.now();
 for (const { name, clis, scenarios } of groups) {
   const world = new World(program);
   const terminals = new Terminals();
+  leave = async () => {
+    await terminals.close();
+    await world.close();
+  };
   try {
     const all = scenarios(world, terminals).filter((s) => !only || only.test(`${name} ${s.letters} ${s.name}`));
     for (const cli of clis) cli.prepare(world, world.made);
     if (all.length) await world.open(clis);
     outcomes.push(...(await play(name, all, () => world.logs())));
   } finally {
-    await terminals.close();
-    await world.close();
+    await leave();
   }
 }
 rmSync(folder, { recursive: true, force: true });
