@@ -132,7 +132,7 @@ export function rememberHandout(
 
 /** queued → sent over a channel. False when somebody was faster. */
 export function handOver(bus: Bus, peer: Peer, messageId: number, threadId: number, channel: Channel, conn: Conn | null): boolean {
-  const mark = channel === "hook" || channel === "native" ? startTail(bus, peer.session) : null;
+  const mark = channel === "wait" ? null : startTail(bus, peer.session);
   const row = bus.store.handOver(messageId, peer.id, channel, bus.now, mark);
   if (!row) return false;
   rememberHandout(bus, peer, messageId, threadId, channel, conn);

@@ -8,8 +8,9 @@ import { type ProcessId, processTree } from "../system.ts";
 import { add, type Bus, type Conn, due, type Peer, remove, type Session, set } from "./bus.ts";
 import { pump, takeBackAll } from "./delivery.ts";
 import { newsForListener } from "./news.ts";
-import { automaticHandle, findPeer, makePeer, type PeerFacts, touch, updatePeer } from "./peers.ts";
+import { automaticHandle, findPeer, liveAlias, makePeer, type PeerFacts, touch, updatePeer } from "./peers.ts";
 import { countsForPresence, liveSession, tellPresence } from "./presence.ts";
+import { lookAtTranscript } from "./proof.ts";
 
 /** How a process is written as a key of `byHost`. */
 export function hostKey(pid: number, start: string | number): string {
@@ -94,6 +95,7 @@ export function bind(bus: Bus, conn: Conn, peer: Peer, via: Peer | null, kind: C
 /** Pushes come no more on this connection, and those that it has not confirmed go back. The caller lets others take them. */
 export function stopListening(bus: Bus, conn: Conn): void {
   set(bus, conn, "listening", false);
+  if (conn.handouts.size && conn.peer?.session) lookAtTranscript(bus, conn.peer.session);
   takeBackAll(
     bus,
     [...conn.handouts].filter((handout) => handout.channel === "listener"),
@@ -111,6 +113,7 @@ export function unbind(bus: Bus, conn: Conn): void {
     set(bus, peer, "graceUntil", bus.mono + offlineGraceMs);
     due(bus, peer.graceUntil);
   }
+  if (conn.handouts.size && peer.session) lookAtTranscript(bus, peer.session);
   for (const other of takeBackAll(bus, conn.handouts, "closed")) pump(bus, other);
   tellPresence(bus, peer);
 }
@@ -122,7 +125,7 @@ export function register(bus: Bus, conn: Conn, f: Fields<"register">): { handle:
   for (const key of ["display", "role", "client", "cwd", "version"] as const) if (f[key] !== undefined) facts[key] = f[key] as never;
   const peer = f.owner
     ? ownerFor(bus, f)
-    : (namedPeer(bus, f, facts) ?? hintedPeer(bus, f) ?? near ?? itself(conn) ?? strangerFor(bus, f, facts));
+    : (namedPeer(bus, f, facts, near) ?? hintedPeer(bus, f) ?? near ?? itself(conn) ?? strangerFor(bus, f, facts));
   if (!f.owner && f.handle === undefined && !f.sessionHint && peer === near) updatePeer(bus, peer, pick(facts, ["display", "role"]));
   else updatePeer(bus, peer, f.owner ? pick(facts, ["display", "role"]) : facts);
   if (f.version !== undefined) set(bus, conn, "version", f.version);
@@ -142,12 +145,15 @@ function ownerFor(bus: Bus, f: Fields<"register">): Peer {
   return bus.owner;
 }
 
-function namedPeer(bus: Bus, f: Fields<"register">, facts: PeerFacts): Peer | null {
+function namedPeer(bus: Bus, f: Fields<"register">, facts: PeerFacts, near: Peer | null): Peer | null {
   if (f.handle === undefined) return null;
   const refuse = (why: string) => new ProtocolError("bad_request", `handle: ${f.handle} ${why}`);
   if (f.handle === bus.ownerHandle) throw refuse("is the owner's: say owner: true to speak as the owner");
   if (bus.groups.has(f.handle)) throw refuse("is a group's name; choose another");
   if (reservedHandles.includes(f.handle)) throw refuse("is reserved; choose another");
+  // A session's own children may still know it by the name that it had.
+  const renamed = liveAlias(bus, f.handle);
+  if (renamed && renamed === near) return renamed;
   return bus.byHandle.get(f.handle) ?? makePeer(bus, f.handle, facts);
 }
 

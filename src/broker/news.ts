@@ -15,7 +15,7 @@ export function notify(bus: Bus, peer: Peer, item: Notification): void {
     put(bus, bus.news, peer, batch);
     due(bus, batch.dueAt);
   }
-  if (batch.items.has(key) || batch.items.size < batchItemsMax) put(bus, batch.items, key, item);
+  if (batch.items.has(key) || batch.items.size < batchItemsMax) put(bus, batch.items, key, { ...batch.items.get(key), ...item });
 }
 
 /** Takes what has gathered for a peer: for its next hook payload. */

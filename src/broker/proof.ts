@@ -1,12 +1,12 @@
 // Proof of delivery: what a session's transcript gained since the hand-over, and windows that run out (semantics §7).
 import { busyStaleMs } from "../protocol/constants.ts";
-import { type Bus, type Handout, type Session, set } from "./bus.ts";
+import { type Bus, type Handout, type Peer, type Session, set } from "./bus.ts";
 import { advance, pump, takeBack } from "./delivery.ts";
 import { liveSession, viewOf } from "./presence.ts";
-import { proofEveryMs } from "./tails.ts";
+import { proofEveryMs, provesByHook } from "./tails.ts";
 
 /** How much of a transcript is read at a time. */
-const tailBytesMax = 1_048_576;
+const tailBytesMax = 262_144;
 
 /** Reads what a session's transcript gained; proven messages move on, also those that went back to queued meanwhile. */
 export function lookAtTranscript(bus: Bus, session: Session): void {
@@ -15,7 +15,16 @@ export function lookAtTranscript(bus: Bus, session: Session): void {
   const chunk = bus.system.tail(tail.path, tail.mark, tailBytesMax);
   if (!chunk) return;
   set(bus, tail, "mark", chunk.mark);
-  for (const row of chunk.rows) for (const id of provenBy(bus, tail.reader, row)) prove(bus, session, id);
+  const proven = new Set<number>();
+  for (const row of chunk.rows) if (row) for (const id of provenBy(bus, tail.reader, row)) proven.add(id);
+  for (const id of proven) prove(bus, session, id);
+}
+
+/** What hooks took before is confirmed by the next event of a session that nothing else can prove anything of. */
+export function confirmUnproven(bus: Bus, peer: Peer): void {
+  if (!provesByHook(bus, liveSession(peer))) return;
+  for (const handout of [...peer.handouts.values()])
+    if (handout.channel === "hook") advance(bus, handout.messageId, peer, "delivered", "unproven");
 }
 
 function provenBy(bus: Bus, reader: (row: string) => number[], row: string): number[] {
@@ -60,7 +69,7 @@ export function checkProofs(bus: Bus): number {
     const sessions = new Set<Session>();
     for (const handout of bus.handouts) {
       const session = handout.peer.session;
-      if (session?.tail && (handout.channel === "hook" || handout.channel === "native")) sessions.add(session);
+      if (session?.tail && handout.channel !== "wait") sessions.add(session);
     }
     for (const session of sessions) lookAtTranscript(bus, session);
     bus.nextProofAt = sessions.size ? bus.mono + proofEveryMs : Number.POSITIVE_INFINITY;

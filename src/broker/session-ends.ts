@@ -74,6 +74,8 @@ export function leave(bus: Bus, s: Session): void {
 export function finish(bus: Bus, s: Session, how: 1 | 2): void {
   const { peer } = s;
   bus.log("info", "session-ended", { handle: peer.handle, client: s.client, how: how === 1 ? "goodbye" : "host gone" });
+  // An adapter that outlives its CLI is no way into it any more.
+  for (const conn of peer.conns) if (conn.kind === "adapter" && conn.listening) stopListening(bus, conn);
   leave(bus, s);
   if (s.endDueAt === 0) markEnd(bus, s, how);
   tellAskers(bus, peer);

@@ -65,12 +65,15 @@ function revive(bus: Bus, f: SessionFields): Session | null {
 
 /** A conversation that nobody knows: it takes over from the one that was current in its process (clear), or is somebody new. */
 function start(bus: Bus, f: SessionFields): Session {
+  const goesOn = f.source === undefined || f.source === "clear";
   const current = currentOnHost(bus, f);
-  if (current && (f.source === undefined || f.source === "clear")) {
+  if (current && goesOn) {
     const { peer, pinned, title } = current;
     leave(bus, current);
     return enter(bus, peer, f, { pinned, title });
   }
+  const left = !current && goesOn ? leftOnHost(bus, f) : null;
+  if (left) return enter(bus, left.peer, f, { pinned: left.row.pinned === 1, title: left.row.title });
   const peer = chosenPeer(bus, f) ?? makePeer(bus, titleHandle(bus, f.title ?? "", null) ?? automaticHandle(bus, f.client, f.cwd), {});
   return enter(bus, peer, f, { pinned: f.handle !== undefined, title: null });
 }
@@ -87,6 +90,14 @@ function currentOnHost(bus: Bus, f: SessionFields): Session | null {
   let current: Session | null = null;
   for (const s of here ?? []) if (s.client === f.client && (!current || s.id > current.id)) current = s;
   return current;
+}
+
+/** The conversation that was current in such a process and has said goodbye, when its handle is free: a slow clear. */
+function leftOnHost(bus: Bus, f: SessionFields): { peer: Peer; row: SessionRow } | null {
+  if (bus.port.get(f.client)?.conversations !== "one") return null;
+  const row = bus.store.latestOnHost(f.client, f.host.hostPid, String(f.host.hostStart), bus.boot);
+  const peer = row && bus.peers.get(row.peer_id);
+  return row && peer && !peer.session ? { peer, row } : null;
 }
 
 /** Makes a session live under a peer. */
@@ -245,8 +256,11 @@ function takeTitle(bus: Bus, s: Session, title: string | undefined): boolean {
 function setMood(bus: Bus, s: Session, f: SessionFields, same: boolean): void {
   sessionWasActive(bus, s);
   touch(bus, s.peer);
-  if (f.event === "prompt") set(bus, s, "busy", true);
-  else if (f.event === "stop" || !same) set(bus, s, "busy", false);
+  if (f.event === "prompt") {
+    set(bus, s, "busy", true);
+    set(bus, s, "continued", false);
+  }
+  if (f.event === "stop" || (f.event === "session-start" && !same)) set(bus, s, "busy", false);
   if (f.event === "session-start") set(bus, s, "nativeOffUntil", 0);
   tellPresence(bus, s.peer);
 }

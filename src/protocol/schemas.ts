@@ -144,10 +144,11 @@ const peerRecord = Type.Object({
 export type PeerRecord = Static<typeof peerRecord>;
 
 const notification = Type.Object({
-  kind: words(["reply_arrived", "queued_delivered", "peer_offline", "throttled"]),
+  kind: words(["reply_arrived", "queued_delivered", "peer_offline"]),
   threadId: nullable(id("thread id"), "the thread it is about"),
   fromHandle: Type.String({ description: "whose reply, delivery or leaving it is" }),
   messageId: optional(addition(id("message id"))),
+  throttled: optional(addition(flag("the two have answered each other too often: from here on replies wake nobody for a while"))),
 });
 export type Notification = Static<typeof notification>;
 
@@ -173,8 +174,8 @@ const attempt = Type.Object({
 export type Attempt = Static<typeof attempt>;
 
 const more = optional(addition(flag("the answer stopped at 4 MiB; ask on from nextSeq or nextId")));
-const nextSeq = optional(addition(id("ask on with sinceSeq = nextSeq - 1")));
-const nextId = optional(addition(id("ask on from this id")));
+const nextSeq = optional(addition(id("ask on with this as sinceSeq")));
+const nextId = optional(addition(id("read: the first id that was left out; inbox: the first thread; export: ask on with this as sinceId")));
 const none = Type.Object({});
 
 /** One request type: what it is for, its fields, its result, and whether the protocol page has it. */
@@ -368,7 +369,7 @@ export const requests = {
   status: spec(
     "Who is on the bus.",
     Type.Object({ live: optional(addition(flag("leave out the offline"))) }),
-    Type.Object({ now: ms("Unix time in ms"), peers: Type.Array(peerRecord) }),
+    Type.Object({ now: ms("Unix time in ms"), peers: Type.Array(peerRecord), more }),
   ),
   prune: spec(
     "Deletes peers that have nothing: no live session, message, delivery, group or connection, and are not the owner.",

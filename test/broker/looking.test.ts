@@ -103,7 +103,7 @@ describe("export", () => {
       expect(ann.lines.at(-1)?.length).toBeLessThanOrEqual(4 * 1_048_576);
       seen.push(...page.messages.map((m) => m.id));
       more = page.more ?? false;
-      sinceId = (page.nextId ?? 1) - 1;
+      sinceId = page.nextId ?? 0;
     }
     expect(seen).toEqual(Array.from({ length: 12 }, (_, n) => n + 1));
   });

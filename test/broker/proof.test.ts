@@ -229,3 +229,31 @@ test("kill -9 between proof and reply shows no second copy", () => {
   worker.call("register", { clientKind: "hook", sessionHint: "id-worker" });
   expect(worker.call("hook", { event: "prompt" }).texts).toEqual([]);
 });
+
+describe("a push on a listening connection", () => {
+  test("is proven by the transcript too: while it is open, when it closes, and late", () => {
+    const { world, ann, worker, why, send } = hooked();
+    const adapter = world.connect("adapter");
+    adapter.call("session", { ...worker.fields, event: "stop", listen: true });
+    send("one");
+    expect(why()).toEqual(["sent", "listener open"]);
+    world.system.append(file, row("[murmur m1 thread 1 #1"));
+    world.advance(1000);
+    expect(why()).toEqual(["delivered", "listener proven"]);
+    send("two");
+    world.system.append(file, row("[murmur m2 thread 2 #1"));
+    adapter.close();
+    expect(why(2)).toEqual(["delivered", "listener proven"]);
+    expect(ann.call("inbox", { unreadOnly: true }).unreadTotal).toBe(0);
+  });
+
+  test("comes no more to an adapter whose CLI is gone", () => {
+    const { world, worker, ann } = hooked();
+    const adapter = world.connect("adapter");
+    adapter.call("session", { ...worker.fields, event: "stop", listen: true });
+    world.system.kill(worker.fields.host.hostPid);
+    world.advance(6000);
+    const [delivery] = ann.call("send", { threadId: null, to: "worker", body: "hello?" }).deliveries;
+    expect(delivery).toMatchObject({ state: "queued", presence: "presumed-offline", reach: "when-back" });
+  });
+});

@@ -143,7 +143,7 @@ describe("thread", () => {
         9 - seen.length,
       );
       more = page.more ?? false;
-      sinceSeq = (page.nextSeq ?? 0) - 1;
+      sinceSeq = page.nextSeq ?? 0;
     }
     expect(seen).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });

@@ -38,6 +38,25 @@ describe("which handle a session has", () => {
     }
   });
 
+  test("a clear keeps it also when its two processes are slow", () => {
+    const world = new World();
+    const old = world.session("worker");
+    world.connect("end").call("session", { ...old.fields, event: "session-end", handle: undefined });
+    world.advance(60_000);
+    const next = { ...old.fields, cliSessionId: "after-clear", source: "clear", handle: undefined };
+    expect(world.connect("after").call("session", next)).toEqual({ handle: "worker" });
+  });
+
+  test("a session's own children find it by the name that it had", () => {
+    const world = new World();
+    const fields = world.sessionFields("s", { cwd: "/w/api" });
+    world.connect("hook").call("session", fields);
+    world.connect("hook2").call("session", { ...fields, event: "prompt", title: "Fancy" });
+    const child = world.connect("child", { pid: fields.host.hostPid });
+    expect(child.call("register", { handle: "claude-api", clientKind: "mcp" })).toMatchObject({ handle: "fancy" });
+    expect(world.connect("else").call("register", { handle: "claude-api", clientKind: "mcp" })).toMatchObject({ handle: "claude-api" });
+  });
+
   test("a source that is not told counts as clear", () => {
     const world = new World();
     const old = world.session("worker");

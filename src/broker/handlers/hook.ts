@@ -10,9 +10,8 @@ import { hasTools, lineFor, summaryOf, textFor } from "../messages.ts";
 import { takeNews } from "../news.ts";
 import { touch } from "../peers.ts";
 import { liveSession, portOf } from "../presence.ts";
-import { lookAtTranscript, sessionWasActive } from "../proof.ts";
+import { confirmUnproven, lookAtTranscript, sessionWasActive } from "../proof.ts";
 import type { QueuedRow } from "../store/rows.ts";
-import { provesByHook } from "../tails.ts";
 
 const notifyMode = 1;
 const unboundMessage = "this connection is no peer yet: send register or session first";
@@ -56,9 +55,7 @@ export function hook(bus: Bus, conn: Conn, f: Fields<"hook">): Result<"hook"> {
 function confirmEarlier(bus: Bus, peer: Peer, session: Session | null, f: Fields<"hook">): void {
   for (const id of f.seen ?? []) if (peer.handouts.get(id)?.channel === "native") advance(bus, id, peer, "delivered", "proven");
   if (session) lookAtTranscript(bus, session);
-  if (!provesByHook(bus, session)) return;
-  for (const handout of [...peer.handouts.values()])
-    if (handout.channel === "hook") advance(bus, handout.messageId, peer, "delivered", "unproven");
+  confirmUnproven(bus, peer);
 }
 
 /** A turn end may go on once a chain, never against the CLI's own mark, never in a run that ends with its answer. */
@@ -96,6 +93,7 @@ function fill(bus: Bus, _conn: Conn, peer: Peer, session: Session | null, f: Fie
   if (intro) budget.take(intro);
   const turn = f.event === "session-start" || f.event === "prompt";
   const texts: string[] = [];
+  const shown = new Set<number>();
   const rows = bus.store.queued(peer.id, turn ? notifyMode : 0, attemptsMax, 1, hookMessagesMax + 1);
   for (const row of rows) {
     if (f.event === "stop" && session?.stopGiven.has(row.id)) continue;
@@ -105,8 +103,11 @@ function fill(bus: Bus, _conn: Conn, peer: Peer, session: Session | null, f: Fie
     if (!handOver(bus, peer, row.id, row.thread_id, "hook", null)) continue;
     if (f.event === "stop" && session) add(bus, session.stopGiven, row.id);
     texts.push(text);
+    shown.add(row.id);
   }
-  const notifications = f.event === "stop" && !texts.length ? [] : takeNews(bus, peer);
+  const news = f.event === "stop" && !texts.length ? [] : takeNews(bus, peer);
+  // A reply whose line is among the texts needs no news of its own.
+  const notifications = news.filter((item) => item.messageId === undefined || !shown.has(item.messageId) || item.throttled);
   const more = rows.length > texts.length ? bus.store.countQueued(peer.id, turn ? notifyMode : 0, attemptsMax) : 0;
   return { handle: peer.handle, texts, notifications, more, block: false, ...(intro ? { intro } : {}) };
 }

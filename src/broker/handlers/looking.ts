@@ -13,8 +13,23 @@ import { threadFacts } from "../threads.ts";
 
 /** The request `status`. */
 export function status(bus: Bus, f: Fields<"status">): Result<"status"> {
-  const peers = f.live ? [...new Set([bus.owner, ...bus.present])].filter((p) => isHere(bus, p)) : [...bus.peers.values()];
-  return { now: bus.now, peers: peers.map((peer) => peerRecord(bus, peer)) };
+  const here = [...new Set([bus.owner, ...bus.present])].filter((p) => isHere(bus, p));
+  const all = peerPage(bus, f.live ? here : [...bus.peers.values()]);
+  // Where not all have room, who is here comes first.
+  return all.more && !f.live ? peerPage(bus, [...new Set([...here, ...bus.peers.values()])]) : all;
+}
+
+function peerPage(bus: Bus, list: readonly Peer[]): Result<"status"> {
+  const peers: PeerRecord[] = [];
+  let units = 0;
+  for (const peer of list) {
+    const record = peerRecord(bus, peer);
+    units += JSON.stringify(record).length;
+    // Most of it is plain text; what is not takes up to three bytes a unit.
+    if (units > answerBytesMax / 3) return { now: bus.now, peers, more: true };
+    peers.push(record);
+  }
+  return { now: bus.now, peers };
 }
 
 function peerRecord(bus: Bus, peer: Peer): PeerRecord {
@@ -63,8 +78,22 @@ export function search(bus: Bus, _conn: Conn, caller: Peer, f: Fields<"search">)
   if (!words.length) throw new ProtocolError("bad_request", "text: needs at least one word of letters or digits");
   const match = words.map((word) => `"${word.replaceAll('"', '""')}"`).join(" ");
   const rows = bus.store.search(match, f.threadId ?? null, f.limit ?? 20);
-  const results = rows.map((row) => ({ ...summaryOf(bus, row, ownState(bus, row, caller)), snippet: row.snippet }));
+  const results = rows.map((row) => ({ ...summaryOf(bus, row, ownState(bus, row, caller)), snippet: excerpt(row.head, words) }));
   return incomplete ? { results, incomplete } : { results };
+}
+
+const excerptBefore = 60;
+const excerptUnits = 200;
+
+/** The place of the first word that is found in a body's beginning, its words between «»; SQLite's own snippet takes time by the square of a body. */
+function excerpt(head: string, words: readonly string[]): string {
+  const lower = head.toLowerCase();
+  const places = words.map((word) => lower.indexOf(word.toLowerCase())).filter((at) => at >= 0);
+  const from = Math.max(0, Math.min(...places, head.length) - excerptBefore);
+  const start = places.length ? from : 0;
+  const text = head.slice(start, start + excerptUnits).toWellFormed();
+  const marks = new RegExp(words.map((word) => RegExp.escape(word)).join("|"), "giu");
+  return `${start > 0 ? "…" : ""}${text.replace(marks, "«$&»")}${start + excerptUnits < head.length ? "…" : ""}`;
 }
 
 /** Fills the index as far as one request may; true when everything is in it. */
@@ -88,7 +117,7 @@ export function exportMessages(bus: Bus, _conn: Conn, _caller: Peer, f: Fields<"
     for (const row of rows) {
       const message = exported(bus, row);
       bytes += Buffer.byteLength(JSON.stringify(message)) + 1;
-      if (messages.length && bytes > answerBytesMax - 65_536) return { messages, more: true, nextId: row.id };
+      if (messages.length && bytes > answerBytesMax - 65_536) return { messages, more: true, nextId: after };
       messages.push(message);
       after = row.id;
     }

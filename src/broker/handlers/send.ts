@@ -11,6 +11,7 @@ import { markUsed } from "../peers.ts";
 import { isHere, newestListener } from "../presence.ts";
 import { noticeDeath } from "../session-ends.ts";
 import type { FullMessageRow, MessageRow } from "../store/rows.ts";
+import { startTail } from "../tails.ts";
 import { joinThread, keepThread, threadFacts } from "../threads.ts";
 import { replyArrived, waitFor } from "../waits.ts";
 import { checkDuplicate, checkRate, countReply, countSend, ownerSpoke, replyKey, sendKey } from "../windows.ts";
@@ -130,9 +131,9 @@ export function replyAs(bus: Bus, via: Peer | null, sender: Peer, f: Fields<"rep
   };
   const { row, deliveries } = storeMessage(bus, draft);
   settleReply(bus, via, sender, answered, row);
+  // The sender is told by its answer, the other by the news of the reply.
   if (pair?.tell && author)
-    for (const who of [sender, author])
-      notify(bus, who, { kind: "throttled", threadId: row.thread_id, fromHandle: (who === sender ? author : sender).handle });
+    notify(bus, author, { kind: "reply_arrived", threadId: row.thread_id, fromHandle: sender.handle, messageId: row.id, throttled: true });
   const result = { messageId: row.id, threadId: row.thread_id, seq: row.seq, via: via?.handle ?? null, deliveries };
   return pair?.throttled ? { ...result, throttled: true } : result;
 }
@@ -260,7 +261,7 @@ function deliver(bus: Bus, row: FullMessageRow, peer: Peer, mode: DeliveryMode, 
     attempts: conn ? 1 : 0,
     channel: wait ? "wait" : conn ? "listener" : null,
     state_at: bus.now,
-    mark: null,
+    mark: conn && !wait ? startTail(bus, peer.session) : null,
   });
   markUsed(bus, peer);
   countUnread(bus, peer, 1);

@@ -37,6 +37,7 @@ CREATE TABLE sessions (
   UNIQUE (client, cli_session_id)
 ) STRICT;
 CREATE INDEX sessions_peer ON sessions (peer_id);
+CREATE INDEX sessions_host ON sessions (host_pid);
 CREATE INDEX sessions_live ON sessions (id) WHERE ended_at IS NULL;
 
 -- An alias: the handle that a renamed peer had, which reaches it until until_at.

@@ -32,6 +32,9 @@ function transactionsAndPeers(p: Prepare) {
     liveSessions: p("SELECT * FROM sessions WHERE ended_at IS NULL ORDER BY id"),
     session: p("SELECT * FROM sessions WHERE client = ? AND cli_session_id = ?"),
     sessionById: p("SELECT * FROM sessions WHERE cli_session_id = ? LIMIT 2"),
+    latestOnHost: p(
+      "SELECT * FROM sessions WHERE host_pid = ? AND host_start = ? AND host_boot = ? AND client = ? ORDER BY id DESC LIMIT 1",
+    ),
     latestSession: p("SELECT * FROM sessions WHERE peer_id = ? ORDER BY id DESC LIMIT 1"),
     putSession: p(
       `INSERT INTO sessions (peer_id, client, cli_session_id, host_pid, host_start, host_boot, transcript_path, title, cwd, pinned, headless, bypass, started_at)
@@ -152,7 +155,7 @@ function theRest(p: Prepare) {
     insertSearch: p("INSERT INTO messages_search (rowid, body) VALUES (?, ?)"),
     deleteSearch: p("INSERT INTO messages_search (messages_search, rowid, body) VALUES ('delete', ?, ?)"),
     search: p(
-      `SELECT ${messageColumns}, snippet(messages_search, 0, '«', '»', '…', 24) AS snippet
+      `SELECT ${messageColumns}, substr(m.body, 1, 20000) AS head
        FROM messages_search s JOIN messages m ON m.id = s.rowid
        WHERE messages_search MATCH ? AND (? IS NULL OR m.thread_id = ?) ORDER BY bm25(messages_search) LIMIT ?`,
     ),

@@ -110,6 +110,10 @@ export class Store {
     const rows = this.sql.sessionById.all(cliSessionId) as SessionRow[];
     return rows.length === 1 ? (rows[0] ?? null) : null;
   }
+  /** The newest session of a CLI in a process, ended or not. */
+  latestOnHost(client: string, pid: number, start: string, boot: string): SessionRow | null {
+    return this.sql.latestOnHost.get(pid, start, boot, client) as SessionRow | null;
+  }
   /** The peer's newest session, ended or not. */
   latestSession(peerId: number): SessionRow | null {
     return this.sql.latestSession.get(peerId) as SessionRow | null;
@@ -339,8 +343,8 @@ export class Store {
     if (last) this.setFact("search_filled", last.id);
     return rows.length;
   }
-  search(match: string, threadId: number | null, limit: number): (MessageRow & { snippet: string })[] {
-    return this.sql.search.all(match, threadId, threadId, limit) as (MessageRow & { snippet: string })[];
+  search(match: string, threadId: number | null, limit: number): (MessageRow & { head: string })[] {
+    return this.sql.search.all(match, threadId, threadId, limit) as (MessageRow & { head: string })[];
   }
   /** Oldest threads, for retention. */
   oldThreads(before: number, afterId: number, limit: number): { id: number; at: number }[] {

@@ -91,7 +91,7 @@ const oneOf = (message: Summary) => (message.body === undefined ? briefMessage(m
 async function wholeThread(me: Acting, fields: Fields<"thread">): Promise<Result<"thread">> {
   const result = await me.client.call("thread", fields);
   for (let part = result; part.more && part.nextSeq !== undefined; ) {
-    part = await me.client.call("thread", { ...fields, sinceSeq: part.nextSeq - 1 });
+    part = await me.client.call("thread", { ...fields, sinceSeq: part.nextSeq });
     result.messages.push(...part.messages);
   }
   delete result.more;

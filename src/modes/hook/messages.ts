@@ -76,7 +76,7 @@ function notificationLine(n: Payload): string {
   if (n.kind === "reply_arrived") return `renn: ${n.fromHandle} replied${thread}`;
   if (n.kind === "queued_delivered") return `renn: ${n.fromHandle} has now received your message${thread}`;
   if (n.kind === "peer_offline") return `renn: ${n.fromHandle} left without answering${thread}`;
-  if (n.kind === "throttled")
+  if (n.throttled === true)
     return `renn: you and ${n.fromHandle} answer each other often${thread}; further replies are kept, but wake nobody`;
   return "";
 }
