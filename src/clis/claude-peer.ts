@@ -1,7 +1,7 @@
 // Claude Code's peer socket: how an idle session is woken. Its registry names the socket of each session; frames go in over a connection of their own, and only
 // bad news comes back, to a socket of this process that the frame names in `from`. Undocumented, so everything is looked at anew for each session.
 import { createHash, randomUUID } from "node:crypto";
-import { lstatSync, readFileSync, statSync } from "node:fs";
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from "node:fs";
 import { dirname } from "node:path";
 import type { NativeChannel, NativeFrame, NativeOutcome, SessionView } from "../broker/ports.ts";
 import { type Notice, type PeerListener, type PeerWord, peerListener } from "./claude-peer-listener.ts";
@@ -14,6 +14,7 @@ const sameTextMs = 30_000;
 const connectMsMax = 3_000;
 const rememberedMax = 1000;
 const registryBytesMax = 65_536;
+const keyBytesMax = 4096;
 
 /** A session's word that came over its own SendMessage, as an answer to the last message it was pushed. */
 export type PeerReply = (session: SessionView, messageId: number, body: string) => void;
@@ -125,9 +126,7 @@ function find(session: SessionView): Entry | null {
   try {
     const folder = `${configFolder(session)}/sessions`;
     const path = `${folder}/${session.hostPid}.json`;
-    const stats = statSync(path);
-    if (!stats.isFile() || stats.uid !== process.getuid?.() || stats.size > registryBytesMax) return null;
-    const row = parseObject(readFileSync(path, "utf8"));
+    const row = parseObject(readOwn(path, registryBytesMax));
     if (row === null || row.pid !== session.hostPid || row.sessionId !== session.cliSessionId || row.entrypoint === "sdk-cli") return null;
     if (process.platform === "linux" && String(row.procStart) !== session.hostStart) return null;
     const socketPath = textField(row, 4096, "messagingSocketPath");
@@ -151,8 +150,22 @@ function ownSocket(path: string): boolean {
 }
 
 function readToken(entry: Entry): string | undefined {
-  const key = parseObject(readFileSync(entry.keyPath, "utf8"));
+  const key = parseObject(readOwn(entry.keyPath, keyBytesMax));
   return key ? textField(key, 512, "peerToken") : undefined;
+}
+
+/** A short file of our user. Throws for anything else: what could block (a FIFO), is too long, or leads elsewhere. */
+function readOwn(path: string, bytesMax: number): string {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW | constants.O_NOCTTY);
+  try {
+    const stats = fstatSync(fd);
+    if (!stats.isFile() || stats.uid !== process.getuid?.() || stats.size > bytesMax)
+      throw new Error(`${path} is no short file of this user`);
+    const buffer = Buffer.alloc(stats.size);
+    return buffer.toString("utf8", 0, readSync(fd, buffer, 0, stats.size, 0));
+  } finally {
+    closeSync(fd);
+  }
 }
 
 function lines(token: string, messageId: string, from: string, session: SessionView, frame: NativeFrame): string {
@@ -161,7 +174,7 @@ function lines(token: string, messageId: string, from: string, session: SessionV
   return `${JSON.stringify({ type: "auth", token })}\n${JSON.stringify({ ...message, message: { role: "user", content } })}\n`;
 }
 
-/** One connection for the frame, then half closed. Silence is success; that the socket is dead is a failure. */
+/** One connection for the frame, closed in any case. Silence is success; that the socket is dead or takes nothing is a failure. */
 function write(path: string, text: string, report: Post["report"]): void {
   let unsent: Uint8Array = new TextEncoder().encode(text);
   let over = false;
@@ -170,7 +183,11 @@ function write(path: string, text: string, report: Post["report"]): void {
     over = true;
     clearTimeout(timer);
   };
-  const timer = setTimeout(() => fail("the session's peer socket does not take the message"), connectMsMax);
+  let opened: { terminate(): void } | undefined;
+  const timer = setTimeout(() => {
+    fail("the session's peer socket does not take the message");
+    opened?.terminate();
+  }, connectMsMax);
   const flush = (socket: { write(bytes: Uint8Array): number; end(): void }) => {
     unsent = unsent.subarray(Math.max(0, socket.write(unsent)));
     if (unsent.length || over) return;
@@ -179,7 +196,10 @@ function write(path: string, text: string, report: Post["report"]): void {
     socket.end();
   };
   const socket = {
-    open: flush,
+    open(connection: Parameters<typeof flush>[0] & { terminate(): void }) {
+      opened = connection;
+      flush(connection);
+    },
     drain: flush,
     data: () => {},
     error: (_: unknown, e: Error) => fail(e.message),

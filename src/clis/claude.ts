@@ -5,7 +5,7 @@ import { tagIds } from "../protocol/text.ts";
 import type { Ancestor, Cli, Environment, HookInput } from "./cli.ts";
 import { additionalContext, claudeShaped, nearestProgram } from "./common.ts";
 import { type Edit, hookCommand, type SetupPlace, withTools } from "./edits.ts";
-import { asObject, contentTexts, type Payload, parseObject, textField } from "./payload.ts";
+import { asObject, contentTexts, idsOf, type Payload, parseRow, textField } from "./payload.ts";
 
 const events: Readonly<Record<string, HookEvent>> = {
   SessionStart: "session-start",
@@ -47,9 +47,9 @@ function host(ancestors: readonly Ancestor[], env: Environment): Ancestor | unde
 /** Rows that mean that the model was given the text: a hook's context, and peer messages that were taken into a turn. */
 const proofReader = (): ProofReader => (row) => {
   if (!row.includes("[murmur m")) return [];
-  const parsed = parseObject(row);
+  const parsed = parseRow(row);
   if (parsed === null || parsed.isSidechain === true) return [];
-  return provingTexts(parsed).flatMap(tagIds);
+  return idsOf(provingTexts(parsed));
 };
 
 function provingTexts(row: Payload): string[] {

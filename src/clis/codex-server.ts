@@ -6,14 +6,13 @@ import { pushedInput } from "./codex.ts";
 import { asObject } from "./payload.ts";
 import { connectJson } from "./websocket.ts";
 
-const pushMsMax = 5_000;
 const knownHostsMax = 100;
 
 /**
  * The channel. Nothing of it is stored: each push is a connection of its own. With `resume` (config.json's codexResume) a thread that the server does not
- * hold any more is loaded first; its turn then runs with nobody watching, so that is the user's to allow.
+ * hold any more is loaded first; its turn then runs with nobody watching, so that is the user's to allow. A push may take `pushMsMax` ms.
  */
-export function codexServer(version: string, resume = false): NativeChannel {
+export function codexServer(version: string, resume = false, pushMsMax = 5_000): NativeChannel {
   const hosts = new Map<string, string | null>();
   /** Where the server of a process listens as its arguments say (`unix://` alone is the default place); null for other processes. Asked once a process. */
   function listensAt(session: SessionView): string | null {
@@ -36,7 +35,9 @@ export function codexServer(version: string, resume = false): NativeChannel {
     push(session, frame, report) {
       const path = socketOf(session);
       if (path === null) return report({ kind: "failed", reason: "no app-server of Codex holds this session" });
-      void startTurn(path, { version, resume }, session.cliSessionId, frame).then((outcome) => outcome && report(outcome));
+      void startTurn(path, { version, resume, msMax: pushMsMax }, session.cliSessionId, frame).then(
+        (outcome) => outcome && report(outcome),
+      );
     },
   };
 }
@@ -76,13 +77,17 @@ function ownSocket(path: string): boolean {
   }
 }
 
-type How = { version: string; resume: boolean };
+type How = { version: string; resume: boolean; msMax: number };
 type Call = { method: string; params: object };
 
 /** Null when the server took the turn. Never rejects. */
 async function startTurn(path: string, how: How, threadId: string, frame: NativeFrame): Promise<NativeOutcome | null> {
   const { promise: late, resolve: lateNow } = Promise.withResolvers<NativeOutcome>();
-  const timer = setTimeout(() => lateNow({ kind: "failed", reason: "the app-server of Codex does not answer" }), pushMsMax);
+  const end = new AbortController();
+  const timer = setTimeout(() => {
+    lateNow({ kind: "failed", reason: "the app-server of Codex does not answer" });
+    end.abort();
+  }, how.msMax);
   const clientInfo = { name: "renn", title: "renn", version: how.version };
   const turn: Call = {
     method: "turn/start",
@@ -94,14 +99,14 @@ async function startTurn(path: string, how: How, threadId: string, frame: Native
   };
   const load: Call = { method: "thread/resume", params: { threadId, excludeTurns: true } };
   const calls = [{ method: "initialize", params: { clientInfo, capabilities: { experimentalApi: true } } }, turn];
-  const work = talk(path, calls, how.resume ? [load, turn] : []).catch(
+  const work = talk(path, calls, how.resume ? [load, turn] : [], end.signal).catch(
     (error): NativeOutcome => ({ kind: "failed", reason: String(error instanceof Error ? error.message : error).slice(0, 300) }),
   );
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
 /** Makes the calls one after the other on one connection; when the last says that there is no such thread, `otherwise` too. Throws with the first refusal. */
-async function talk(path: string, calls: Call[], otherwise: Call[]): Promise<null> {
+async function talk(path: string, calls: Call[], otherwise: Call[], until: AbortSignal): Promise<null> {
   let answer = Promise.withResolvers<unknown>();
   const socket = await connectJson(
     realpathSync(path),
@@ -113,6 +118,7 @@ async function talk(path: string, calls: Call[], otherwise: Call[]): Promise<nul
       answer.promise.catch(() => {});
       answer.reject(new Error("the app-server of Codex closed the connection"));
     },
+    until,
   );
   try {
     const left = [...calls];

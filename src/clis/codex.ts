@@ -1,11 +1,10 @@
 // Codex: shell hooks that must be trusted, rollouts that say what was sampled, an app-server control socket (codex-server.ts).
 import type { ProofReader } from "../broker/ports.ts";
 import type { HookEvent } from "../protocol/constants.ts";
-import { tagIds } from "../protocol/text.ts";
 import type { Ancestor, Cli, HookInput } from "./cli.ts";
 import { additionalContext, claudeShaped, nearestProgram } from "./common.ts";
 import { type Edit, hookCommand, type SetupPlace, withTools } from "./edits.ts";
-import { asObject, contentTexts, type Payload, parseObject, textField } from "./payload.ts";
+import { asObject, contentTexts, idsOf, type Payload, parseObject, parseRow, textField } from "./payload.ts";
 
 const events: Readonly<Record<string, HookEvent>> = {
   SessionStart: "session-start",
@@ -53,13 +52,13 @@ function proofReader(): ProofReader {
   let pending: { ids: number[]; sequence: number }[] = [];
   return (row) => {
     if (!row.includes("[murmur m") && !(pending.length && row.includes("sampled_through_sequence"))) return [];
-    const parsed = parseObject(row);
+    const parsed = parseRow(row);
     if (parsed?.type !== "response_item") return [];
     const metadata = asObject(parsed.metadata);
     const sampled = numberOf(metadata?.sampled_through_sequence);
     const proven = pending.filter((p) => p.sequence <= sampled);
     if (proven.length) pending = pending.filter((p) => p.sequence > sampled);
-    const ids = shownTexts(asObject(parsed.payload)).flatMap(tagIds);
+    const ids = idsOf(shownTexts(asObject(parsed.payload)));
     const sequence = metadata?.history_sequence;
     if (ids.length && typeof sequence === "number" && pending.length < 1000) pending.push({ ids, sequence });
     return proven.flatMap((p) => p.ids);

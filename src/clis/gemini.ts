@@ -1,11 +1,10 @@
 // Gemini CLI: shell hooks with millisecond time-outs, JSONL chats. Nothing wakes it: messages wait for the next prompt, tool call or turn end.
 import type { ProofReader } from "../broker/ports.ts";
 import type { HookEvent } from "../protocol/constants.ts";
-import { tagIds } from "../protocol/text.ts";
 import type { Cli, Environment, HookInput } from "./cli.ts";
 import { additionalContext, claudeShaped, nearestProgram, noWrapper } from "./common.ts";
 import { type Edit, hookCommand, type SetupPlace, withTools } from "./edits.ts";
-import { asObject, type Payload, parseObject } from "./payload.ts";
+import { asObject, idsOf, type Payload, parseRow } from "./payload.ts";
 
 const events: Readonly<Record<string, HookEvent>> = {
   SessionStart: "session-start",
@@ -29,16 +28,17 @@ function proofReader(): ProofReader {
   const answers = new Set<string>();
   let pending: number[] = [];
   return (row) => {
-    const parsed = parseObject(row);
+    // Answers count also without a tag; all other rows need not be parsed.
+    const parsed = row.includes("[murmur m") || row.includes('"gemini"') ? parseRow(row) : null;
     if (parsed?.type === "user") {
-      if (pending.length < 1000) pending.push(...userTexts(parsed).flatMap(tagIds));
+      if (pending.length < 1000) pending.push(...idsOf(userTexts(parsed)));
       return [];
     }
     if (parsed?.type !== "gemini" || typeof parsed.id !== "string" || answers.has(parsed.id)) return [];
     if (answers.size > 10_000) answers.clear();
     answers.add(parsed.id);
     // An answer whose own tool calls carry the text was made before it.
-    const carried = new Set(resultTexts(parsed.toolCalls).flatMap(tagIds));
+    const carried = new Set(idsOf(resultTexts(parsed.toolCalls)));
     const proven = pending.filter((id) => !carried.has(id));
     pending = pending.filter((id) => carried.has(id));
     return proven;

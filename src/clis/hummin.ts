@@ -1,18 +1,17 @@
 // Hummin (and pi, which it is made of): its own hooks cannot inject, so an extension of ours (src/plugins/hummin.ts) runs inside it. `renn hook hummin`
 // takes the plain shape of other.ts.
 import type { ProofReader } from "../broker/ports.ts";
-import { tagIds } from "../protocol/text.ts";
 import type { Cli } from "./cli.ts";
 import type { Edit, SetupPlace } from "./edits.ts";
 import { other } from "./other-shape.ts";
-import { contentTexts, parseObject } from "./payload.ts";
+import { contentTexts, idsOf, parseRow } from "./payload.ts";
 
 /** The row that our extension's message becomes. */
 const proofReader = (): ProofReader => (row) => {
   if (!row.includes("[murmur m")) return [];
-  const parsed = parseObject(row);
+  const parsed = parseRow(row);
   if (parsed?.type !== "custom_message" || parsed.customType !== "renn") return [];
-  return contentTexts(parsed.content).flatMap(tagIds);
+  return idsOf(contentTexts(parsed.content));
 };
 
 function edits(place: SetupPlace): Edit[] {

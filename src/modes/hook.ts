@@ -16,7 +16,7 @@ import { answerText, requestLines } from "./hook/messages.ts";
 const deadlineMs = 300;
 const startDeadlineMs = 1_000;
 /** Longer inputs are not read: no event needs them. */
-const inputCharactersMax = 16 * 1_048_576;
+const inputCharactersMax = 8 * 1_048_576;
 
 type Run = {
   cli: Cli | undefined;
@@ -55,7 +55,7 @@ async function answer(run: Run, paths: HomePaths, args: string[], tools: boolean
   const above = ancestors(process.ppid, run.cli?.hook.program);
   door.catch(() => {});
   const payload = parseObject(await readInput());
-  if (payload === null) throw new Error("the input is no JSON object");
+  if (payload === null) throw new Error("the input is no JSON object, or one of too many values");
   run.cli ??= guessClient(payload);
   const input = understand(run, payload, args);
   if (input === null) {
@@ -122,10 +122,11 @@ async function readInput(): Promise<string> {
   return text;
 }
 
-/** The last bytes of a file as text; empty when it cannot be read. */
+/** The last bytes of a file as text; empty when it cannot be read, or is none: a pipe would block for ever. */
 async function readEnd(path: string, bytes: number): Promise<string> {
   try {
     const file = Bun.file(path);
+    if (!(await file.stat()).isFile()) return "";
     return await file.slice(Math.max(0, file.size - bytes)).text();
   } catch {
     return "";

@@ -1,7 +1,7 @@
 // Waking Claude Code through its peer socket, against a stand-in that has its registry, key and socket.
 import { afterEach, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import type { NativeOutcome, SessionView } from "../../src/broker/ports.ts";
 import { claudePeer } from "../../src/clis/claude-peer.ts";
@@ -43,7 +43,8 @@ function claude(change: object = {}) {
   const registry = `${folder}/sessions/${process.pid}.json`;
   writeFileSync(registry, JSON.stringify(row));
   const hash = createHash("sha256").update(socketPath).digest("hex");
-  writeFileSync(`${folder}/sessions/${process.pid}.${hash}.key`, JSON.stringify({ peerToken: "secret" }));
+  const key = `${folder}/sessions/${process.pid}.${hash}.key`;
+  writeFileSync(key, JSON.stringify({ peerToken: "secret" }));
   ends.push(() => {
     server.stop(true);
     rmSync(folder, { recursive: true, force: true });
@@ -58,7 +59,7 @@ function claude(change: object = {}) {
     native: null,
   };
   const frames = () => lines.map((line) => JSON.parse(line));
-  return { session, socketPath, sockets, lines, frames, registry, row, stop: () => server.stop(true) };
+  return { session, socketPath, sockets, lines, frames, registry, key, row, stop: () => server.stop(true) };
 }
 
 function pusher(session: SessionView, onReply?: Parameters<typeof claudePeer>[0]) {
@@ -168,6 +169,42 @@ for (const [what, change] of unfit)
     expect(outcomes.map((o) => o.kind)).toEqual(["failed"]);
     expect(channel.check?.(c.session, c.socketPath)).toContain("no such live session");
   });
+
+const traps: [string, (path: string) => void][] = [
+  ["a FIFO", (path) => makeFifo(path)],
+  ["a sparse file of 1 GB", (path) => truncateSync(path, 2 ** 30)],
+  [
+    "a link to elsewhere",
+    (path) => {
+      renameSync(path, `${path}.real`);
+      symlinkSync(`${path}.real`, path);
+    },
+  ],
+  [
+    "a folder",
+    (path) => {
+      rmSync(path);
+      mkdirSync(path);
+    },
+  ],
+];
+for (const [what, set] of traps)
+  test(`${what} as registry entry or key is a failure at once`, () => {
+    for (const file of ["registry", "key"] as const) {
+      const c = claude();
+      const { outcomes, push } = pusher(c.session);
+      set(c[file]);
+      const began = performance.now();
+      push();
+      expect(outcomes.map((o) => o.kind)).toEqual(["failed"]);
+      expect(performance.now() - began).toBeLessThan(1_000);
+    }
+  });
+
+function makeFifo(path: string): void {
+  rmSync(path);
+  expect(Bun.spawnSync(["mkfifo", path]).exitCode).toBe(0);
+}
 
 test("a socket that a session names must be its own", () => {
   const c = claude();

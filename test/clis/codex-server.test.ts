@@ -13,6 +13,8 @@ afterEach(() => {
   for (const end of ends.splice(0)) end();
 });
 
+const never = new AbortController().signal;
+
 /** A WebSocket server on a Unix socket that answers each call as told. */
 function server(answer: (call: { id: number; method: string }) => string) {
   const folder = mkdtempSync(`${tmpdir()}/cx-`);
@@ -43,6 +45,7 @@ test("messages of every length both ways", async () => {
     s.path,
     (message) => back.push(message),
     () => {},
+    never,
   );
   const sent = [0, 1, 100, 125, 126, 65_535, 65_536, 300_000].map((n, id) => ({ id, method: "é".repeat(n) }));
   for (const message of sent) socket.send(message);
@@ -52,23 +55,123 @@ test("messages of every length both ways", async () => {
   expect(back).toEqual(sent);
 });
 
-test("an answer that is no upgrade, and a server that hangs up", async () => {
+type Socket = { write(bytes: string | Uint8Array): number; end(bytes?: string): unknown };
+
+/** A server that does what it is told with the first bytes of each connection; `open` counts those that are not closed. */
+function plain(greet: (socket: Socket) => void, more: (socket: Socket) => void = () => {}) {
   const folder = mkdtempSync(`${tmpdir()}/cx-`);
   const path = `${folder}/s.sock`;
-  const plain = Bun.listen({
+  const made = { path, open: 0, seen: 0 };
+  const greeted = new Set<unknown>();
+  const running = Bun.listen({
     unix: path,
     socket: {
-      data(socket) {
-        socket.end("HTTP/1.1 400 Bad Request\r\n\r\n");
+      open() {
+        made.open++;
+        made.seen++;
       },
+      data(socket) {
+        if (greeted.has(socket)) return;
+        greeted.add(socket);
+        greet(socket);
+      },
+      drain: more,
+      close: () => void made.open--,
     },
   });
   ends.push(() => {
-    plain.stop(true);
+    running.stop(true);
     rmSync(folder, { recursive: true, force: true });
   });
-  const nothing = () => {};
-  await expect(connectJson(path, nothing, nothing)).rejects.toThrow("400 Bad Request");
+  return made;
+}
+
+const nothing = () => {};
+const upgraded = "HTTP/1.1 101 Switching Protocols\r\n\r\n";
+
+test("a server that never answers keeps no connection once the time is over", async () => {
+  for (const greet of [nothing, (socket: Socket) => void socket.write(upgraded)]) {
+    const s = plain(greet);
+    const time = new AbortController();
+    let closed = 0;
+    const connected = connectJson(s.path, nothing, () => closed++, time.signal).catch(nothing);
+    await until(() => s.open === 1);
+    time.abort();
+    await until(() => s.open === 0 && closed === 1);
+    await connected;
+  }
+});
+
+test("a push to a server that says nothing fails, and its connection is closed", async () => {
+  const s = plain(nothing);
+  const outcomes: NativeOutcome[] = [];
+  codexServer("1", false, 50).push(await session(s.path), { ids: [42], text: "x", from: "x" }, (outcome) => outcomes.push(outcome));
+  await until(() => s.seen === 1 && s.open === 0 && outcomes.length === 1);
+  expect(outcomes).toEqual([{ kind: "failed", reason: "the app-server of Codex does not answer" }]);
+});
+
+const text = (head: number, length: number) => {
+  const frame = Buffer.alloc(10 + length, "x");
+  frame.set([head, 127]);
+  frame.writeBigUInt64BE(BigInt(length), 2);
+  return frame;
+};
+const floods: [what: string, bytes: Uint8Array][] = [
+  ["fragments without an end", Buffer.concat([text(0x01, 60_000), ...Array.from({ length: 20 }, () => text(0x00, 60_000))])],
+  ["empty fragments without an end", Buffer.alloc(4000)],
+  ["a frame that claims to be huge", text(0x81, 0).fill(255, 2)],
+];
+for (const [what, bytes] of floods)
+  test(`cut off: ${what}`, async () => {
+    let unsent = Buffer.concat([Buffer.from(upgraded), bytes]);
+    const flush = (socket: Socket) => {
+      unsent = unsent.subarray(Math.max(0, socket.write(unsent)));
+    };
+    const s = plain(flush, flush);
+    const heard: unknown[] = [];
+    let closed = 0;
+    await connectJson(
+      s.path,
+      (message) => heard.push(message),
+      () => closed++,
+      never,
+    ).catch(nothing);
+    await until(() => closed === 1 && s.open === 0);
+    expect(heard).toEqual([]);
+  });
+
+test("cut off: an answer to the upgrade that does not end", async () => {
+  const s = plain((socket) => void socket.write(Buffer.alloc(100_000, "x")));
+  await expect(connectJson(s.path, nothing, nothing, never)).rejects.toThrow("no WebSocket");
+  await until(() => s.open === 0);
+});
+
+test("a message in fragments, byte by byte", async () => {
+  const frames = Buffer.concat([
+    Buffer.from(upgraded),
+    Buffer.from([0x01, 3]),
+    Buffer.from('{"a'),
+    Buffer.from([0x89, 0, 0x80, 4]),
+    Buffer.from('":1}'),
+  ]);
+  const s = plain((socket) => {
+    let at = 0;
+    const next = () => {
+      socket.write(frames.subarray(at, ++at));
+      if (at < frames.length) setImmediate(next);
+    };
+    next();
+  });
+  const heard: unknown[] = [];
+  const socket = await connectJson(s.path, (message) => heard.push(message), nothing, never);
+  await until(() => heard.length === 1);
+  socket.close();
+  expect(heard).toEqual([{ a: 1 }]);
+});
+
+test("an answer that is no upgrade, and a server that hangs up", async () => {
+  const { path } = plain((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
+  await expect(connectJson(path, nothing, nothing, never)).rejects.toThrow("400 Bad Request");
 });
 
 /** A session in a process that seems to be the app-server at `path`. */

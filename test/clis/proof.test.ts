@@ -1,5 +1,5 @@
 // Which rows of a transcript prove that the model was given a message, and which only look so.
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import { cliOf, clis } from "../../src/clis/index.ts";
 
@@ -173,6 +173,29 @@ test("hostile rows: nothing is thrown, nothing proven that is not there", () => 
     ),
     { numRuns: 300 },
   );
+});
+
+test("a row names each message once, and no more than a thousand", () => {
+  const row = (content: string) => ({ type: "custom_message", customType: "renn", content });
+  expect(read("hummin", [row(`${tag}\n`.repeat(1000))])).toEqual([[42]]);
+  const many = Array.from({ length: 3000 }, (_, i) => `[murmur m${i} x]`).join("\n");
+  expect(read("hummin", [row(many)]).flat().length).toBe(1000);
+});
+
+test("rows of very many values prove nothing, long texts do", () => {
+  const row = (more: unknown) => ({ type: "custom_message", customType: "renn", content: tag, more });
+  expect(read("hummin", [row(Array(200_000).fill(0)), row('\\"[{,'.repeat(200_000))])).toEqual([[], [42]]);
+});
+
+test("rows that cannot be JSON are not parsed: an exception for each in a flood of them would take seconds", () => {
+  const parse = spyOn(JSON, "parse");
+  try {
+    for (const row of ["", "[murmur m", "[murmur m]", "[murmur m}", "{[murmur m", "murmur"])
+      for (const cli of clis) expect(cli.proofReader?.()(row) ?? []).toEqual([]);
+    expect(parse).not.toHaveBeenCalled();
+  } finally {
+    parse.mockRestore();
+  }
 });
 
 test("every CLI of the protocol has its line", async () => {

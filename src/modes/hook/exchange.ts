@@ -32,7 +32,9 @@ export async function askBroker({ path, token }: Door, lines: string[]): Promise
 
 async function readToken(paths: HomePaths): Promise<string> {
   try {
-    return (await Bun.file(paths.token).text()).trim();
+    const file = Bun.file(paths.token);
+    // A pipe would block for ever.
+    return (await file.stat()).isFile() ? (await file.text()).trim() : "";
   } catch {
     throw new BrokerAway("there is no token yet");
   }
