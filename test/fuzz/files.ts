@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname } from "node:path";
-import { isCorrupt, openStore } from "../../src/broker/store/migrate.ts";
+import { isCorrupt, NewerStoreError, openStore } from "../../src/broker/store/migrate.ts";
 import { cliOf } from "../../src/clis/index.ts";
 import { homePaths } from "../../src/home.ts";
 import { contextOf, type Plan, planInstall, planRemoval } from "../../src/modes/cli/init/plan.ts";
@@ -142,8 +142,16 @@ function makeDatabase(path: string): void {
 }
 
 function openDamaged(path: string): string {
-  const { db, moved } = openStore(path, 1);
-  db.close();
+  let moved: string | null;
+  try {
+    const opened = openStore(path, 1);
+    opened.db.close();
+    moved = opened.moved;
+  } catch (error) {
+    // Damage can make it look like a newer build's.
+    if (error instanceof NewerStoreError) return "refused as newer";
+    throw error;
+  }
   if (moved && !existsSync(moved)) throw new Error("a damaged database was not moved aside but is gone");
   try {
     // A broker over what was opened: whether it can serve at all.
