@@ -283,7 +283,9 @@ function deliver(bus: Bus, row: FullMessageRow, peer: Peer, mode: DeliveryMode, 
       fromHandle: bus.peers.get(row.sender_id)?.handle ?? "",
       messageId: row.id,
     });
-  return deliveryView(bus, peer, conn ? sent : peer.handouts.has(row.id) ? sent : queued, modeNumber[mode]);
+  const view = deliveryView(bus, peer, conn || peer.handouts.has(row.id) ? sent : queued, modeNumber[mode]);
+  // An open wait has it at once, whatever else reaches its peer.
+  return wait ? { ...view, reach: "now" } : view;
 }
 
 /** The replier's own deliveries of what it answers become replied, and waits for it move on. */
