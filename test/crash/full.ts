@@ -1,10 +1,10 @@
 // A disk that is full: coded `internal`, nothing half-written, and service resumes when there is space again.
 import { mkdtempSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import type { Client } from "../../src/client.ts";
+import { Client } from "../../src/client.ts";
 import type { HomePaths } from "../../src/home.ts";
 import { ProtocolError } from "../../src/protocol/errors.ts";
-import { exportAll, inHome, integrity, join, must, refusalOf, sendOne, withBroker } from "./broker.ts";
+import { exportAll, inHome, integrity, join, must, refusalOf, sendOne, spawnBroker, withBroker } from "./broker.ts";
 
 /** Sends until the broker refuses; the ids that it answered, and the refusal. */
 async function sendUntilRefused(client: Client): Promise<{ ids: number[]; refusal: ProtocolError }> {
@@ -42,22 +42,50 @@ async function checkFull(paths: HomePaths, makeRoom: () => void): Promise<void> 
   sender.close();
 }
 
-/** Disk full: coded `internal`, nothing half-written, and service resumes when there is space again. */
-export async function diskFull(): Promise<void> {
+/** Runs `step` with an empty disk of `size`; needs root. */
+async function onSmallDisk(size: string, step: (mount: string) => Promise<void>): Promise<void> {
   const mount = mkdtempSync(`${tmpdir()}/renn-full-`);
-  const mounted = process.getuid?.() === 0 && Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=6m,mode=700", "renn", mount]).success;
-  must(mounted, "skipped: needs to be root to mount a small disk");
   try {
-    await inHome(async (paths) => {
+    const mounted =
+      process.getuid?.() === 0 && Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${size},mode=700`, "renn", mount]).success;
+    must(mounted, "skipped: needs to be root to mount a small disk");
+    try {
+      await step(mount);
+    } finally {
+      Bun.spawnSync(["umount", mount]);
+    }
+  } finally {
+    rmSync(mount, { recursive: true, force: true });
+  }
+}
+
+/** Disk full: coded `internal`, nothing half-written, and service resumes when there is space again. */
+export function diskFull(): Promise<void> {
+  return onSmallDisk("6m", (mount) =>
+    inHome(async (paths) => {
       const filler = `${mount}/filler`;
       writeFileSync(filler, Buffer.alloc(2 * 1_048_576));
       await withBroker(paths, () => checkFull(paths, () => unlinkSync(filler)));
       must(integrity(paths.database) === "ok", "the store is damaged after the disk was full");
-    }, mount);
-  } finally {
-    Bun.spawnSync(["umount", mount]);
-    rmSync(mount, { recursive: true, force: true });
-  }
+    }, mount),
+  );
+}
+
+/** A disk that is full before the broker starts: the broker, and whoever wanted to start it, says so and where; with room it serves. */
+export function diskFullAtStart(): Promise<void> {
+  return onSmallDisk("1m", (mount) =>
+    inHome(async (paths) => {
+      const filler = `${mount}/filler`;
+      Bun.spawnSync(["dd", "if=/dev/zero", `of=${filler}`, "bs=4096"], { stderr: "ignore" });
+      const child = spawnBroker(paths);
+      const said = await child.stderr.text();
+      must((await child.exited) === 3 && said.includes("is full") && said.includes(paths.home), `the broker says: ${said}`);
+      const why = (await refusalOf(Client.connect({ paths, start: true }))).message;
+      must(why.includes("is full") && why.includes(paths.home), `who starts it is told: ${why}`);
+      unlinkSync(filler);
+      await withBroker(paths, async () => (await join(paths, "reader")).close());
+    }, mount),
+  );
 }
 
 /** A file size limit in the place of a full disk: works for every user. The broker must not die of the signal that comes with it. */

@@ -4,7 +4,7 @@ import { chmodSync, existsSync, readFileSync, renameSync, statSync, unlinkSync, 
 import type { HomePaths } from "../../src/home.ts";
 import { rennCommand } from "../binary.ts";
 import { brokerEnv, exportAll, inHome, integrity, join, must, refusalOf, sendOne, spawnBroker, until, withBroker } from "./broker.ts";
-import { diskFull, fileTooLarge } from "./full.ts";
+import { diskFull, diskFullAtStart, fileTooLarge } from "./full.ts";
 
 const log = (paths: HomePaths) => (existsSync(paths.log) ? readFileSync(paths.log, "utf8") : "");
 /** A home in which nothing can be written: the broker says which and why, and ends with status 3. */
@@ -208,6 +208,7 @@ async function syncedBeforeAnswer(): Promise<void> {
 /** All checks by name. A message that starts with "skipped" says why one cannot run here. */
 export const losses: Readonly<Record<string, () => Promise<void>>> = {
   "disk full": diskFull,
+  "disk full at start": diskFullAtStart,
   "file size limit": fileTooLarge,
   "read-only home": readOnlyHome,
   "removed socket": removedSocket,
