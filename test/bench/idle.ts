@@ -4,7 +4,7 @@ import { Peer, startOf } from "./peer.ts";
 import { type Broker, memory, type Scratch, startBroker } from "./programs.ts";
 import { known, mib, type Row, within } from "./table.ts";
 
-const settleMs = 20_000;
+const settleMs = 30_000;
 
 /** Times that each thread of a process gave up the core of its own will: each is the end of a wake-up. */
 function wakeups(pid: number): Map<string, number> {
