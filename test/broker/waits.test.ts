@@ -319,17 +319,3 @@ test("at the broker's stop open waits hear broker_closed, and what stood behind 
   world.broker.stop();
   for (const id of ids) expect(ann.answer(id)).toMatchObject({ ok: false, error: { code: "broker_closed" } });
 });
-
-test("a reply that is too long for a session is marked where a wait cuts it, and not where it just fits", () => {
-  const { world, ann } = asked(["bob"]);
-  const bob = world.connections.get("bob");
-  bob?.call("reply", { messageId: 1, body: "x".repeat(4000) });
-  bob?.call("reply", { messageId: 1, body: "y".repeat(4001) });
-  const { replies } = ann.call("wait", { threadId: 1, until: "all_replied", timeoutMs: 0 });
-  expect(replies[0]).toMatchObject({ body: "x".repeat(4000) });
-  expect(replies[0]).not.toHaveProperty("truncated");
-  expect(replies[1]).toMatchObject({
-    truncated: true,
-    body: expect.stringMatching(/^y{4000}\n… cut: the whole message has 4001 characters; /),
-  });
-});
