@@ -125,7 +125,8 @@ function readRows(fd: number, inode: number, from: number, size: number, maxByte
   const got = want > 0 ? readSync(fd, buffer, 0, want, from) : 0;
   const end = buffer.subarray(0, got).lastIndexOf(10) + 1;
   if (end > 0) {
-    const rows = buffer.toString("utf8", 0, end - 1).split("\n");
+    // Runs of newlines are one end: empty rows say nothing, and a flood of them would cost more than real ones.
+    const rows = buffer.toString("utf8", 0, end - 1).split(/\n+/);
     return { rows, mark: { inode, size: from + end }, more: from + end < size && got === maxBytes };
   }
   // No newline in a whole share: a long row. It is looked at again with a larger share up to 8 MiB, then skipped.

@@ -1,7 +1,11 @@
 // Which rows of a transcript prove that the model was given a message, and which only look so.
 import { describe, expect, spyOn, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname } from "node:path";
 import fc from "fast-check";
 import { cliOf, clis } from "../../src/clis/index.ts";
+import { realSystem } from "../../src/system.ts";
 
 const tag = "[murmur m42 thread 7 #3 from renn to x]\nhello";
 
@@ -196,6 +200,16 @@ test("rows that cannot be JSON are not parsed: an exception for each in a flood 
   } finally {
     parse.mockRestore();
   }
+});
+
+test("a flood of newlines in a transcript is no flood of rows", async () => {
+  const file = `${mkdtempSync(`${tmpdir()}/rows-`)}/t.jsonl`;
+  writeFileSync(file, `${"\n".repeat(100_000)}{"a":1}\n\n{"b":2}\n`);
+  const chunk = realSystem.tail(file, null, 262_144);
+  rmSync(dirname(file), { recursive: true });
+  expect(chunk?.rows.filter(Boolean)).toEqual(['{"a":1}', '{"b":2}']);
+  expect(chunk?.rows.length).toBeLessThan(5);
+  expect(chunk?.more).toBe(false);
 });
 
 test("every CLI of the protocol has its line", async () => {
