@@ -204,9 +204,9 @@ describe("config.json", () => {
     ['{"retentionDays":-1}', /retentionDays must be a whole number/],
     ['{"retentionDays":1.5}', /retentionDays must be a whole number/],
     ['{"limits":[]}', /limits must be an object/],
-    ['{"limits":{"sends":1}}', /limits has no limit "sends"; known are bodyCharactersMax/],
-    ['{"limits":{"unreadMax":0}}', /limits \.unreadMax must be a whole number of at least 1/],
-    ['{"limits":{"unreadMax":"9"}}', /limits \.unreadMax must be/],
+    ['{"limits":{"sends":1}}', /limits has no "sends"; known are bodyCharactersMax/],
+    ['{"limits":{"unreadMax":0}}', /limits\.unreadMax must be a whole number of at least 1/],
+    ['{"limits":{"unreadMax":"9"}}', /limits\.unreadMax must be/],
   ];
   for (const [text, message] of faults) test(`is refused: ${text}`, () => expect(config(text)).toThrow(message));
 });
