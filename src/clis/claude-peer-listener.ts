@@ -16,6 +16,8 @@ export type Hear = (word: PeerWord, pid: number | null) => void;
 export type PeerListener = { address: string };
 
 const openMsMax = 30_000;
+/** More connections at a time are closed at once: a session makes one for each word. */
+const openMax = 64;
 
 /** Listens in the folder of Claude's sockets; null where that is not our user's alone. Ends with the process. */
 export function peerListener(folder: string, hear: Hear): PeerListener | null {
@@ -48,22 +50,29 @@ function remove(path: string): void {
 type State = { pid: number | null; splitter: LineSplitter; timer: ReturnType<typeof setTimeout> };
 
 function listen(path: string, hear: Hear): void {
+  let open = 0;
   const server = Bun.listen<State>({
     unix: path,
     socket: {
       open(socket) {
+        if (open >= openMax) return socket.terminate();
+        open++;
         // Bun's types do not name the descriptor, but it is there.
         const pid = peerCredentials((socket as unknown as { fd: number }).fd)?.pid ?? null;
         socket.data = { pid, splitter: new LineSplitter(), timer: setTimeout(() => socket.end(), openMsMax) };
       },
       data(socket, bytes) {
-        socket.data.splitter.push(bytes, (line) => {
+        socket.data?.splitter.push(bytes, (line) => {
           const word = line === "too-long" ? null : understand(new TextDecoder().decode(line));
           if (line === "too-long") socket.end();
           if (word) hear(word, socket.data.pid);
         });
       },
-      close: (socket) => clearTimeout(socket.data?.timer),
+      close(socket) {
+        if (!socket.data) return;
+        open--;
+        clearTimeout(socket.data.timer);
+      },
       end: (socket) => void socket.end(),
       error: () => {},
     },

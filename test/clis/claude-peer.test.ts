@@ -139,6 +139,27 @@ test("another process cannot speak as the session by naming its socket", async (
   expect(replies).toEqual(["real"]);
 });
 
+test("a flood of connections is cut off, and words come through after it", async () => {
+  const c = claude();
+  const replies: string[] = [];
+  const { push } = pusher(c.session, (_session, _id, body) => replies.push(body));
+  push();
+  await until(() => c.lines.length === 2);
+  const { from } = c.frames()[1];
+  let closed = 0;
+  const unix = from.replace(/^uds:/, "");
+  const flood = await Promise.all(
+    Array.from({ length: 100 }, () => Bun.connect({ unix, socket: { data() {}, close: () => void closed++ } })),
+  );
+  await until(() => closed === 36);
+  for (const socket of flood) socket.terminate();
+  await until(() => closed === 100);
+  // It may be heard of the ends only after the next connection.
+  for (const deadline = performance.now() + 5_000; !replies.length && performance.now() < deadline; await new Promise(setImmediate))
+    await answer(from, { type: "user", from: `uds:${c.socketPath}`, message: { role: "user", content: "yes" } });
+  expect(replies[0]).toBe("yes");
+});
+
 test("the same text again is made different, and floods end before Claude's own guard", async () => {
   const c = claude();
   const { outcomes, push } = pusher(c.session);

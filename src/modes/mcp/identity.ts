@@ -77,9 +77,14 @@ async function claudeSession(tree: { pid: number; start: string }[], env: Surrou
   return null;
 }
 
+const entryBytesMax = 65_536;
+
 async function readEntry(path: string): Promise<Record<string, unknown> | null> {
   try {
-    const entry: unknown = await Bun.file(path).json();
+    const file = Bun.file(path);
+    // A pipe would block for ever, and no entry is long.
+    if (!(await file.stat()).isFile() || file.size > entryBytesMax) return null;
+    const entry: unknown = await file.json();
     return typeof entry === "object" && entry !== null ? (entry as Record<string, unknown>) : null;
   } catch {
     return null;
