@@ -207,6 +207,7 @@ describe("config.json", () => {
     ['{"limits":{"sends":1}}', /limits has no "sends"; known are bodyCharactersMax/],
     ['{"limits":{"unreadMax":0}}', /limits\.unreadMax must be a whole number of at least 1/],
     ['{"limits":{"unreadMax":"9"}}', /limits\.unreadMax must be/],
+    ['{"owner":"broker"}', /none of all, system, broker/],
   ];
   for (const [text, message] of faults) test(`is refused: ${text}`, () => expect(config(text)).toThrow(message));
 });

@@ -17,6 +17,7 @@ CREATE TABLE peers (
   created_at INTEGER NOT NULL,
   last_seen_at INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX peers_bare ON peers (id) WHERE used = 0;
 
 -- A session: one conversation in a CLI, and the process that runs it. ended_at is null while it lives.
 CREATE TABLE sessions (
@@ -38,6 +39,7 @@ CREATE TABLE sessions (
 ) STRICT;
 CREATE INDEX sessions_peer ON sessions (peer_id);
 CREATE INDEX sessions_host ON sessions (host_pid);
+CREATE INDEX sessions_id ON sessions (cli_session_id);
 CREATE INDEX sessions_live ON sessions (id) WHERE ended_at IS NULL;
 
 -- An alias: the handle that a renamed peer had, which reaches it until until_at.

@@ -47,8 +47,8 @@ function transactionsAndPeers(p: Prepare) {
     endSession: p("UPDATE sessions SET ended_at = ? WHERE id = ?"),
     setPinned: p("UPDATE sessions SET pinned = 1 WHERE id = ?"),
     endedSessionsOfBarePeers: p(
-      `SELECT s.id FROM sessions s JOIN peers p ON p.id = s.peer_id
-       WHERE s.ended_at < ? AND p.used = 0 AND NOT EXISTS (SELECT 1 FROM group_members g WHERE g.peer_id = p.id)`,
+      `SELECT s.id FROM peers p CROSS JOIN sessions s ON s.peer_id = p.id
+       WHERE p.used = 0 AND s.ended_at < ? AND NOT EXISTS (SELECT 1 FROM group_members g WHERE g.peer_id = p.id)`,
     ),
     deleteSession: p("DELETE FROM sessions WHERE id = ?"),
   };

@@ -6,6 +6,10 @@ import { StartError } from "./home.ts";
 /** What a person can set. */
 export type Config = { owner: string; replies: "woken" | "all"; limits: Limits; retentionDays: number; codexResume: boolean };
 
+/** Reserved handles that stand for others than the person. */
+const notThePerson = ["all", "system", "broker"];
+const isOwnerName = (value: unknown) => typeof value === "string" && new RegExp(handlePattern).test(value) && !notThePerson.includes(value);
+
 const defaults: Config = { owner: "renn", replies: "woken", limits: defaultLimits, retentionDays: 0, codexResume: false };
 
 /** The home's configuration. An unknown key or a bad value stops the start (StartError) with its name and what it may be. */
@@ -31,7 +35,7 @@ export function readConfig(path: string): Config {
 
 /** What is wrong with the value of a key, as a sentence; null where nothing is. */
 const checks: { [K in keyof Config]: (value: unknown) => string | null } = {
-  owner: (value) => must("owner", value, typeof value === "string" && new RegExp(handlePattern).test(value), `a handle (${handlePattern})`),
+  owner: (value) => must("owner", value, isOwnerName(value), `a handle (${handlePattern}), and none of ${notThePerson.join(", ")}`),
   replies: (value) => must("replies", value, value === "woken" || value === "all", '"woken" or "all"'),
   retentionDays: (value) => must("retentionDays", value, isCount(value, 0), "a whole number of days, 0 = for ever"),
   codexResume: (value) => must("codexResume", value, typeof value === "boolean", "true or false"),
