@@ -130,6 +130,14 @@ describe("a log that is no file", () => {
       expect([paths.log, paths.hookLog].map((path) => lstatSync(path).ino)).toEqual(before);
       expect(statSync(target).size).toBe(4);
     });
+
+  test("is not waited for by who wants to read it", () => {
+    const paths = homePaths({ RENN_HOME: newFolder() });
+    Bun.spawnSync(["mkfifo", paths.log]);
+    const env = { RENN_HOME: paths.home, HOME: paths.home, PATH: process.env.PATH ?? "" };
+    const ran = Bun.spawnSync([...rennCommand(), "broker", "logs"], { env, cwd: "/", timeout: 10_000 });
+    expect([ran.exitCode, ran.stderr.toString()]).toEqual([1, expect.stringContaining("broker.log is no regular file")]);
+  }, 20_000);
 });
 
 describe("a full disk", () => {

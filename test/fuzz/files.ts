@@ -143,10 +143,11 @@ function makeDatabase(path: string): void {
 
 function openDamaged(path: string): string {
   let moved: string | null;
+  let kept: boolean;
   try {
     const opened = openStore(path, 1);
     opened.db.close();
-    moved = opened.moved;
+    ({ moved, kept } = opened);
   } catch (error) {
     // Damage can make it look like a newer build's.
     if (error instanceof NewerStoreError) return "refused as newer";
@@ -158,11 +159,11 @@ function openDamaged(path: string): string {
     const world = new World({ file: path });
     const peers = world.broker.bus.peers.size;
     world.end();
-    if (moved && peers !== 1) throw new Error(`the new database has ${peers} peers`);
-    return moved ? "moved aside" : "serves";
+    if (!kept && peers !== 1) throw new Error(`the new database has ${peers} peers`);
+    return !moved ? "serves" : kept ? "serves with a new index" : "moved aside";
   } catch (error) {
     // The process moves such a file aside as well.
-    if (isCorrupt(error) || (error instanceof Error && isCorrupt(error.cause))) return "moved aside at the first turn";
+    if (isCorrupt(error)) return "moved aside at the first turn";
     throw error;
   }
 }

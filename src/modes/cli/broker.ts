@@ -1,11 +1,12 @@
 // broker start|stop|restart|status|logs. `broker run` never comes here but for its help: main.ts sends it to the serve mode.
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import type { Command } from "commander";
 import { Client } from "../../client.ts";
+import { holder } from "../../holder.ts";
 import { homePaths } from "../../home.ts";
 import type { Result } from "../../protocol/schemas.ts";
 import { ageWords, visible } from "../../protocol/text.ts";
-import { answers, holder, stopBroker } from "./holder.ts";
+import { answers, stopBroker } from "./holder.ts";
 import { hint, print, printJson, UsageError } from "./output.ts";
 import { type Common, optionsOf, withBus } from "./run.ts";
 import { dim, facts, green, yellow } from "./style.ts";
@@ -103,7 +104,7 @@ async function logs(options: { lines?: string; follow?: boolean } & Common): Pro
   if (!existsSync(log)) {
     await print(dim("no log yet"));
     if (!options.follow) return hint("renn broker start");
-  }
+  } else if (!statSync(log).isFile()) throw new Error(`${log} is no regular file; remove it, and the broker makes a new one`);
   let size = existsSync(log) ? Bun.file(log).size : 0;
   const lines = size
     ? (await Bun.file(log).text())

@@ -5,8 +5,6 @@ import type { HomePaths } from "../../home.ts";
 import { ProtocolError } from "../../protocol/errors.ts";
 import { realSystem } from "../../system.ts";
 
-export { holder };
-
 /** Whether a broker answers on the home's socket. Throws what is wrong with the home or the token. */
 export async function answers(paths: HomePaths): Promise<boolean> {
   try {
