@@ -4,6 +4,9 @@ import { lineBytesMax } from "./protocol/constants.ts";
 const newline = 10;
 const carriageReturn = 13;
 
+/** Pieces of an unfinished line that are kept apart at the most. */
+const partsMax = 1024;
+
 /** What a splitter finds: a line without its newline, or the news that one was longer than the cap (nothing follows that). */
 export type SplitLine = Uint8Array | "too-long";
 
@@ -40,8 +43,10 @@ export class LineSplitter {
   }
 
   private keep(part: Uint8Array): void {
-    this.parts.push(part);
-    this.size += part.length;
+    // Many small pieces become one: each costs far more than its bytes.
+    const kept = this.parts.length < partsMax ? part : this.join(part);
+    this.parts.push(kept);
+    this.size += kept.length;
   }
 
   private join(last: Uint8Array): Uint8Array {

@@ -76,3 +76,12 @@ describe("LineSplitter", () => {
     expect(split([bytes(`${line}x\n`)])).toEqual(["too-long"]);
   });
 });
+
+test("a line that comes byte by byte is whole, however many pieces it has", () => {
+  const splitter = new LineSplitter();
+  const lines: string[] = [];
+  const take = (line: Uint8Array | "too-long") => lines.push(new TextDecoder().decode(line as Uint8Array));
+  const text = Array.from({ length: 5000 }, (_, i) => String.fromCharCode(97 + (i % 26))).join("");
+  for (const byte of new TextEncoder().encode(`${text}\n`)) splitter.push(new Uint8Array([byte]), take);
+  expect(lines).toEqual([text]);
+});
