@@ -6,15 +6,14 @@ import { ProtocolError } from "../protocol/errors.ts";
 import { errorLine } from "../protocol/frames.ts";
 import { hasVisible } from "../protocol/text.ts";
 import { type Bus, type BusOptions, type Conn, due, type QueuedLine, type Session, type Sink } from "./bus.ts";
-import { takeBack } from "./delivery.ts";
 import { handleLine, isDurable, type Line, lastOfTurn, readLine } from "./dispatch.ts";
 import { replyAs } from "./handlers/send.ts";
 import { keepHouse, wakeHouse } from "./housekeeping.ts";
 import { sessionKey, unbind } from "./identity.ts";
 import { load } from "./load.ts";
+import { nativeOutcome } from "./native.ts";
 import { newBus, newConn } from "./new-bus.ts";
 import { sendNews } from "./news.ts";
-import type { NativeOutcome } from "./ports.ts";
 import { checkProofs } from "./proof.ts";
 import { checkSessions } from "./session-ends.ts";
 import { checkAuth, checkGrace } from "./time.ts";
@@ -25,8 +24,8 @@ const turnLinesMax = 1024;
 /** A connection that has this much unsent is not read from; with this much of events it is dropped (semantics §2). */
 const unsentPauseBytes = 4 * 1_048_576;
 const unsentDropBytes = 8 * 1_048_576;
-/** A native channel that failed is left alone for so long; one that refused, until the next session start. */
-const nativeRestMs = 5 * 60_000;
+/** When housekeeping that failed is tried again. */
+const houseRestMs = 60_000;
 /** When a tick that failed is tried again. */
 const retryMs = 1_000;
 
@@ -49,7 +48,7 @@ export class Broker {
         this.steps.push(step);
         this.wake();
       },
-      nativeReport: (session, ids, outcome) => bus.later(() => this.nativeOutcome(session, ids, outcome)),
+      nativeReport: (session, ids, outcome) => bus.later(() => nativeOutcome(bus, session, ids, outcome)),
     });
     this.bus = bus;
     if (!this.inTurn(true, () => load(bus))) throw this.failure;
@@ -223,19 +222,6 @@ export class Broker {
     if (conn.halfClosed && !conn.closed && !conn.lines.length && !conn.wait) conn.sink.end();
   }
 
-  /** A native channel's word about a push: held messages wait for the user, the rest falls back to hooks. */
-  private nativeOutcome(session: Session, ids: readonly number[], outcome: NativeOutcome): void {
-    const { bus } = this;
-    for (const id of ids) {
-      const handout = session.peer.handouts.get(id);
-      if (handout?.channel !== "native") continue;
-      if (outcome.kind === "held") handout.held = true;
-      else takeBack(bus, handout, outcome.kind === "refused" ? "refused" : "failed", true);
-    }
-    if (outcome.kind === "refused") session.nativeOffUntil = Number.POSITIVE_INFINITY;
-    if (outcome.kind === "failed") session.nativeOffUntil = bus.mono + nativeRestMs;
-  }
-
   /** A session answered a pushed message through its CLI's own messaging. What the bus refuses is only logged: nobody waits for the answer. */
   sessionSaid(client: ClientName, cliSessionId: string, messageId: number, body: string): void {
     this.bus.later(() => {
@@ -260,13 +246,28 @@ export class Broker {
     bus.dueAt = next;
     for (const conn of [...this.leaving]) this.leave(conn);
     const done = this.inTurn(false, () => {
-      next = Math.min(checkSessions(bus), expireWaits(bus), checkProofs(bus), sendNews(bus), checkGrace(bus), keepHouse(bus));
+      next = Math.min(checkSessions(bus), expireWaits(bus), checkProofs(bus), sendNews(bus), checkGrace(bus));
     });
+    next = Math.min(next, this.house());
     next = Math.min(next, checkAuth(bus), done && !this.leaving.size ? next : bus.mono + retryMs);
     due(bus, next);
     for (const conn of bus.conns) if (conn.halfClosed) this.endIfDone(conn);
     if (this.busy) this.wake();
     return bus.dueAt;
+  }
+
+  /** Housekeeping has a transaction of its own: what it cannot do must not keep waits and proofs from their time. */
+  private house(): number {
+    const { bus } = this;
+    if (bus.mono < bus.house.nextAt) return bus.house.nextAt;
+    let next = bus.mono + houseRestMs;
+    if (
+      !this.inTurn(false, () => {
+        next = keepHouse(bus);
+      })
+    )
+      bus.house.nextAt = next;
+    return next;
   }
 
   /** The end: open waits hear `broker_closed`, what was seen is written, the store is closed. */
