@@ -5,7 +5,7 @@ import type { ClientName } from "../protocol/constants.ts";
 import { ProtocolError } from "../protocol/errors.ts";
 import { errorLine } from "../protocol/frames.ts";
 import { hasVisible } from "../protocol/text.ts";
-import { type Bus, type BusOptions, type Conn, due, type QueuedLine, type Session, type Sink } from "./bus.ts";
+import { type Bus, type BusOptions, type Conn, due, type QueuedLine, type Sink } from "./bus.ts";
 import { handleLine, isDurable, type Line, lastOfTurn, readLine } from "./dispatch.ts";
 import { replyAs } from "./handlers/send.ts";
 import { keepHouse, wakeHouse } from "./housekeeping.ts";
