@@ -4,13 +4,14 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-type Step = { name: string; command: string[]; env?: Record<string, string> };
+/** `tells`: its outcome is printed and does not count. */
+type Step = { name: string; command: string[]; env?: Record<string, string>; tells?: true };
 type Counts = { passed: number; failed: number };
 
 const root = join(import.meta.dir, "..");
 const isRoot = process.getuid?.() === 0;
 const nobody = "65534";
-const stepMsMax = 15 * 60_000;
+const stepMsMax = 13 * 60_000;
 const coveredMin = 0.95;
 
 /** Reads the counts that `bun test` ends with; a run that failed without a failed test (it crashed, say) counts as one. */
@@ -36,8 +37,8 @@ async function run(step: Step): Promise<Counts> {
   const tests = counts.passed ? `, ${counts.passed} tests` : "";
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   console.log(`${exitCode === 0 ? "ok" : `FAILED (exit ${exitCode})`}, ${seconds} s${tests}`);
-  if (exitCode !== 0) console.log(`${stdout}${stderr}`.replace(/^/gm, "    "));
-  return counts;
+  if (exitCode !== 0 || step.tells) console.log(`${stdout}${stderr}`.replace(/^/gm, "    "));
+  return step.tells ? { passed: 0, failed: 0 } : counts;
 }
 
 function works(command: string[]): boolean {
@@ -70,8 +71,10 @@ function strangeTests(scratch: string): Step {
 
 function longRuns(): Step[] {
   const manifest: { scripts: Record<string, string> } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const names = ["sim", "fuzz", "crash", "e2e"].filter((name) => name in manifest.scripts);
-  return names.map((name) => ({ name, command: [process.execPath, "run", name] }));
+  const names = ["sim", "fuzz", "crash"].filter((name) => name in manifest.scripts);
+  const steps: Step[] = names.map((name) => ({ name, command: [process.execPath, "run", name] }));
+  // Other people's programs, with registries, terminals and timers of their own: they are run and shown, and a change does not fail for them alone.
+  return [...steps, { name: "e2e (told, does not count)", command: [process.execPath, "run", "e2e"], tells: true }];
 }
 
 /** Share of the lines of `rooms` that the tests ran, from lcov text. */
