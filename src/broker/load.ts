@@ -2,11 +2,11 @@
 import type { ClientName } from "../protocol/constants.ts";
 import type { Bus, Group, Session } from "./bus.ts";
 import { rememberHandout } from "./delivery.ts";
-import { recipientIds } from "./messages.ts";
+import { recipientIds, verdictWord } from "./messages.ts";
 import { makePeer, peerFromRow, renamePeer } from "./peers.ts";
 import { tellPresence } from "./presence.ts";
 import { hostLives } from "./session-ends.ts";
-import { place } from "./sessions.ts";
+import { freshMood, place } from "./sessions.ts";
 import type { SessionRow } from "./store/rows.ts";
 import { provesByHook, resumeTail } from "./tails.ts";
 import { countSend, replyKey, sendKey } from "./windows.ts";
@@ -98,15 +98,7 @@ function loadSession(bus: Bus, row: SessionRow): void {
     pinned: row.pinned === 1,
     headless: row.headless === 1,
     bypass: row.bypass === 1,
-    native: null,
-    nativeOffUntil: 0,
-    tools: false,
-    busy: false,
-    lastEventAt: bus.mono,
-    endDueAt: 0,
-    continued: false,
-    stopGiven: new Set(),
-    tail: null,
+    ...freshMood(bus),
   };
   place(bus, session);
 }
@@ -140,11 +132,10 @@ function loadWindows(bus: Bus): void {
   for (const row of recent.reverse()) {
     const sender = bus.peers.get(row.sender_id);
     if (!sender) continue;
-    const verdict = row.verdict === null ? null : ["agree", "disagree", "info"][row.verdict - 1];
     const key =
       row.reply_to === null
         ? sendKey(sender.id, row.seq === 1 ? null : row.thread_id, recipientIds(row), row.body)
-        : replyKey(sender.id, row.reply_to, verdict ?? null, row.body);
+        : replyKey(sender.id, row.reply_to, verdictWord(row.verdict), row.body);
     countSend(bus, sender, key, row.id, bus.mono - (bus.now - row.at));
   }
 }

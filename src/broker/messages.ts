@@ -21,7 +21,8 @@ export function modeWord(mode: number): DeliveryMode {
   return deliveryModes[mode] ?? "push";
 }
 
-function verdictWord(verdict: number | null): Verdict | null {
+/** The word of a stored verdict. */
+export function verdictWord(verdict: number | null): Verdict | null {
   return verdict === null ? null : (verdicts[verdict - 1] ?? null);
 }
 
@@ -34,8 +35,8 @@ function refsOf(row: MessageRow): string[] {
   return row.refs === null ? [] : (JSON.parse(row.refs) as string[]);
 }
 
-/** A message without its body. `state` is the asking peer's own delivery, where it has one. */
-export function summaryOf(bus: Bus, row: MessageRow, state?: number | null, body?: string): Summary {
+/** What a summary and a text say alike of a message. */
+function headOf(bus: Bus, row: MessageRow) {
   return {
     id: row.id,
     threadId: row.thread_id,
@@ -43,12 +44,19 @@ export function summaryOf(bus: Bus, row: MessageRow, state?: number | null, body
     from: handleOf(bus, row.sender_id),
     via: row.via === null ? null : handleOf(bus, row.via),
     to: recipientIds(row).map((id) => handleOf(bus, id)),
-    kind: row.reply_to === null ? "ask" : "reply",
     replyTo: row.reply_to,
     verdict: verdictWord(row.verdict),
-    mode: modeWord(row.mode),
     references: refsOf(row),
     at: row.at,
+  };
+}
+
+/** A message without its body. `state` is the asking peer's own delivery, where it has one. */
+export function summaryOf(bus: Bus, row: MessageRow, state?: number | null, body?: string): Summary {
+  return {
+    ...headOf(bus, row),
+    kind: row.reply_to === null ? "ask" : "reply",
+    mode: modeWord(row.mode),
     firstLine: row.first_line,
     length: row.length,
     truncated: row.length > bus.limits.bodyCharactersMax,
@@ -63,19 +71,7 @@ export function ownState(bus: Bus, row: MessageRow, peer: Peer): number | null {
 }
 
 function textMessage(bus: Bus, row: FullMessageRow): TextMessage {
-  return {
-    id: row.id,
-    threadId: row.thread_id,
-    seq: row.seq,
-    from: handleOf(bus, row.sender_id),
-    via: row.via === null ? null : handleOf(bus, row.via),
-    to: recipientIds(row).map((id) => handleOf(bus, id)),
-    replyTo: row.reply_to,
-    verdict: verdictWord(row.verdict),
-    references: refsOf(row),
-    at: row.at,
-    body: row.body,
-  };
+  return { ...headOf(bus, row), body: row.body };
 }
 
 /** Whether a peer's session has the renn tools: its hooks say so, or it has a live MCP or adapter connection. */

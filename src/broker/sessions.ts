@@ -100,6 +100,23 @@ function leftOnHost(bus: Bus, f: SessionFields): { peer: Peer; row: SessionRow }
   return row && peer && !peer.session ? { peer, row } : null;
 }
 
+/** What a session starts with that no CLI tells and no store keeps. */
+export function freshMood(
+  bus: Bus,
+): Pick<Session, "native" | "nativeOffUntil" | "tools" | "busy" | "lastEventAt" | "endDueAt" | "continued" | "stopGiven" | "tail"> {
+  return {
+    native: null,
+    nativeOffUntil: 0,
+    tools: false,
+    busy: false,
+    lastEventAt: bus.mono,
+    endDueAt: 0,
+    continued: false,
+    stopGiven: new Set(),
+    tail: null,
+  };
+}
+
 /** Makes a session live under a peer. */
 function enter(bus: Bus, peer: Peer, f: SessionFields, kept: { pinned: boolean; title: string | null }): Session {
   if (peer.session) leave(bus, peer.session);
@@ -116,15 +133,7 @@ function enter(bus: Bus, peer: Peer, f: SessionFields, kept: { pinned: boolean; 
     pinned: kept.pinned,
     headless: f.headless ?? false,
     bypass: f.bypass ?? false,
-    native: null,
-    nativeOffUntil: 0,
-    tools: false,
-    busy: false,
-    lastEventAt: bus.mono,
-    endDueAt: 0,
-    continued: false,
-    stopGiven: new Set(),
-    tail: null,
+    ...freshMood(bus),
   };
   live.id = save(bus, live);
   place(bus, live);

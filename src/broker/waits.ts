@@ -6,7 +6,7 @@ import { cut, cutMark } from "../protocol/text.ts";
 import { add, type Bus, type Conn, drop, due, type Peer, put, remove, set, stage, type Wait } from "./bus.ts";
 import { circleNote, ringsOf, waitersOf } from "./circles.ts";
 import { advance, handOver, pump, takeBack } from "./delivery.ts";
-import { handleOf, hasTools, matrixOf } from "./messages.ts";
+import { handleOf, hasTools, matrixOf, verdictWord } from "./messages.ts";
 import { isHere } from "./presence.ts";
 import type { MessageRow } from "./store/rows.ts";
 
@@ -120,10 +120,9 @@ export function endWait(bus: Bus, wait: Wait, ending: Ending): void {
 }
 
 function replyView(bus: Bus, row: MessageRow, tools: boolean): Result<"wait">["replies"][number] {
-  const verdict = row.verdict === null ? null : (["agree", "disagree", "info"] as const)[row.verdict - 1];
   const whole = bus.store.body(row.id);
   const shown = cut(whole, bus.limits.bodyCharactersMax);
-  const view = { id: row.id, seq: row.seq, from: handleOf(bus, row.sender_id), verdict: verdict ?? null };
+  const view = { id: row.id, seq: row.seq, from: handleOf(bus, row.sender_id), verdict: verdictWord(row.verdict) };
   if (shown.length === whole.length) return { ...view, body: whole };
   return { ...view, body: `${shown}\n${cutMark({ id: row.id, length: row.length }, tools)}`, truncated: true };
 }

@@ -26,7 +26,7 @@ function sessionFields(sim: Simulation, actor: Actor, event: string, more: objec
     cliSessionId: actor.id,
     host,
     transcriptPath: actor.transcript,
-    cwd: `/work/${actor.name}`,
+    cwd: `/projects/${actor.name}`,
     ...more,
   };
 }
