@@ -13,12 +13,21 @@ const isRoot = process.getuid?.() === 0;
 const nobody = "65534";
 const stepMsMax = 13 * 60_000;
 const coveredMin = 0.95;
+/** Of a failed step's output: which lines are said again at the end, and how many of them. */
+const telling = /^\s*(\(fail\)|FAIL |error|Expected|Received|not within|panic)|exited with code/;
+const retoldMax = 30;
 
 /** Reads the counts that `bun test` ends with; a run that failed without a failed test (it crashed, say) counts as one. */
 function testCounts(output: string, exitCode: number): Counts {
   const count = (word: string) => [...output.matchAll(new RegExp(`^\\s*(\\d+) ${word}$`, "gm"))].reduce((sum, m) => sum + Number(m[1]), 0);
   const failed = count("fail");
   return { passed: count("pass"), failed: exitCode !== 0 && failed === 0 ? 1 : failed };
+}
+
+/** What failed in a step, in a few lines: a record that keeps only the end of the output still tells it. */
+function recap(step: Step, output: string): string {
+  const lines = output.split("\n").filter((line) => telling.test(line));
+  return [`${step.name}:`, ...lines.slice(0, retoldMax).map((line) => `    ${line.trim().slice(0, 300)}`)].join("\n");
 }
 
 async function run(step: Step): Promise<Counts> {
@@ -37,7 +46,9 @@ async function run(step: Step): Promise<Counts> {
   const tests = counts.passed ? `, ${counts.passed} tests` : "";
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   console.log(`${exitCode === 0 ? "ok" : `FAILED (exit ${exitCode})`}, ${seconds} s${tests}`);
-  if (exitCode !== 0 || step.tells) console.log(`${stdout}${stderr}`.replace(/^/gm, "    "));
+  const output = `${stdout}${stderr}`;
+  if (exitCode !== 0 || step.tells) console.log(output.replace(/^/gm, "    "));
+  if (exitCode !== 0) failures.push(recap(step, output));
   return step.tells ? { passed: 0, failed: 0 } : counts;
 }
 
@@ -117,6 +128,7 @@ function steps(scratch: string): Step[] {
 }
 
 const scratch = mkdtempSync(join(tmpdir(), "renn-check-"));
+const failures: string[] = [];
 const total: Counts = { passed: 0, failed: 0 };
 const add = (counts: Counts): void => {
   total.passed += counts.passed;
@@ -128,5 +140,6 @@ try {
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }
+if (failures.length) console.log(`\nWhat failed:\n${failures.join("\n")}\n`);
 console.log(`${total.passed} passed, ${total.failed} failed`);
 process.exitCode = total.failed === 0 ? 0 : 1;

@@ -19,34 +19,29 @@ function stopBroker(paths: HomePaths): void {
   rmSync(paths.home, { recursive: true, force: true });
 }
 
-describe("one session's life", () => {
+/** A home of the tests around it, whose broker a session's first hook has started. */
+function livingSession() {
   const paths = newHome();
-  let owner: Client;
-  let handle = "";
   const run = (client: string, payload: object, env: Record<string, string> = {}) => runHook(paths.home, [client], payload, env);
-  const send = async (body: string) => {
-    const { messageId } = await owner.call("send", { threadId: null, to: [handle], body });
-    return messageId;
-  };
-  const stateOf = async (messageId: number) => (await owner.call("why", { messageId })).deliveries[0]?.state;
-
+  const session = { run, handle: "", owner: null as unknown as Client };
   beforeAll(async () => {
     // The first start may be slower than the hook may wait; then the next one finds the broker.
     let intro = "";
     for (let tries = 0; !intro && tries < 20; tries++)
       intro = shown((await run("zcode", payloads.zcode("SessionStart", { source: "startup" }))).out);
-    handle = /^You are `([^`]+)`/.exec(intro)?.[1] ?? "";
-    owner = await Client.connect({ paths });
-    await owner.call("register", { clientKind: "cli", owner: true });
+    session.handle = /^You are `([^`]+)`/.exec(intro)?.[1] ?? "";
+    session.owner = await Client.connect({ paths });
+    await session.owner.call("register", { clientKind: "cli", owner: true });
   });
   afterAll(() => {
-    owner?.close();
+    session.owner?.close();
     stopBroker(paths);
   });
+  return session;
+}
 
-  test("a session start has started the broker and says who the session is", () => {
-    expect(handle).toBe("zcode-proj");
-  });
+describe("names of sessions in one process", () => {
+  const { run } = livingSession();
 
   test("RENN_HANDLE names a session at its start, and one that inherits it from another's shell gets a name of its own", async () => {
     const start = async (id: string) => {
@@ -55,6 +50,20 @@ describe("one session's life", () => {
     };
     expect(await start("first")).toContain("`chosen-one`");
     expect(await start("second")).toContain("`zcode-proj-2`");
+  });
+});
+
+describe("one session's life", () => {
+  const session = livingSession();
+  const { run } = session;
+  const send = async (body: string) => {
+    const { messageId } = await session.owner.call("send", { threadId: null, to: [session.handle], body });
+    return messageId;
+  };
+  const stateOf = async (messageId: number) => (await session.owner.call("why", { messageId })).deliveries[0]?.state;
+
+  test("a session start has started the broker and says who the session is", () => {
+    expect(session.handle).toBe("zcode-proj");
   });
 
   test("a message is shown once, at the next prompt, and counts at the event after it", async () => {
@@ -86,7 +95,7 @@ describe("one session's life", () => {
   test("after a clear the new conversation has the handle and its mail", async () => {
     await send("kept");
     const cleared = await run("zcode", payloads.zcode("SessionStart", { source: "clear", session_id: "z2", sessionId: "z2" }));
-    expect(shown(cleared.out)).toStartWith(`You are \`${handle}\``);
+    expect(shown(cleared.out)).toStartWith(`You are \`${session.handle}\``);
     expect(shown(cleared.out)).toContain("kept");
   });
 });
