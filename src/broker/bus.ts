@@ -4,6 +4,7 @@ import type { ClientKind, ClientName, DeliveryMode, Limits } from "../protocol/c
 import { eventLine } from "../protocol/frames.ts";
 import type { Notification, WatchPayload } from "../protocol/schemas.ts";
 import type { ProcessId, System, TailMark } from "../system.ts";
+import type { Directory } from "./directory.ts";
 import type { CliPort, NativeOutcome, ProofReader } from "./ports.ts";
 import type { Store } from "./store/store.ts";
 
@@ -180,8 +181,7 @@ export type Bus = BusOptions & {
   boot: string;
   startedAt: number;
   conns: Set<Conn>;
-  peers: Map<PeerId, Peer>;
-  byHandle: Map<string, Peer>;
+  peers: Directory;
   aliases: Map<string, { peer: Peer; untilAt: number }>;
   owner: Peer;
   sessions: Map<string, Session>;

@@ -46,7 +46,7 @@ function settle(bus: Bus): void {
 
 /** True when there is more to do at once. */
 function step(bus: Bus, quiet: boolean): boolean {
-  for (const peer of bus.seen) if (bus.peers.has(peer.id)) bus.store.setSeen(peer.id, peer.lastSeenAt);
+  for (const peer of bus.seen) if (bus.peers.get(peer.id)) bus.store.setSeen(peer.id, peer.lastSeenAt);
   bus.seen.clear();
   sweepWindows(bus);
   for (const [handle, alias] of bus.aliases) {

@@ -154,7 +154,7 @@ function namedPeer(bus: Bus, f: Fields<"register">, facts: PeerFacts, near: Peer
   // A session's own children may still know it by the name that it had.
   const renamed = liveAlias(bus, f.handle);
   if (renamed && renamed === near) return renamed;
-  return bus.byHandle.get(f.handle) ?? makePeer(bus, f.handle, facts);
+  return bus.peers.named(f.handle) ?? makePeer(bus, f.handle, facts);
 }
 
 function hintedPeer(bus: Bus, f: Fields<"register">): Peer | null {

@@ -1,9 +1,9 @@
-// What a broker takes from the store at its start: peers, groups, aliases, live sessions, hand-overs, the windows (semantics §5, §7).
+// What a broker takes from the store at its start: the owner, groups, aliases, live sessions, hand-overs, the windows (semantics §5, §7).
 import type { ClientName } from "../protocol/constants.ts";
 import type { Bus, Group, Session } from "./bus.ts";
 import { rememberHandout } from "./delivery.ts";
 import { recipientIds, verdictWord } from "./messages.ts";
-import { makePeer, peerFromRow, renamePeer } from "./peers.ts";
+import { makePeer, renamePeer } from "./peers.ts";
 import { tellPresence } from "./presence.ts";
 import { hostLives } from "./session-ends.ts";
 import { freshMood, place } from "./sessions.ts";
@@ -13,11 +13,6 @@ import { countSend, replyKey, sendKey } from "./windows.ts";
 
 /** Fills an empty bus from its store. */
 export function load(bus: Bus): void {
-  for (const row of bus.store.peers()) {
-    const peer = peerFromRow(row);
-    bus.peers.set(peer.id, peer);
-    bus.byHandle.set(peer.handle, peer);
-  }
   for (const row of bus.store.aliases()) {
     const peer = bus.peers.get(row.peer_id);
     if (peer && row.until_at > bus.now) bus.aliases.set(row.handle, { peer, untilAt: row.until_at });
@@ -31,16 +26,16 @@ export function load(bus: Bus): void {
   bus.nextThreadId = ids.thread;
   loadHandouts(bus);
   loadWindows(bus);
-  for (const peer of bus.peers.values()) if (peer.session || peer.owner) tellPresence(bus, peer);
+  for (const peer of new Set([bus.owner, ...[...bus.sessions.values()].map((session) => session.peer)])) tellPresence(bus, peer);
 }
 
 /** The owner's peer. Where the config names another owner, the old one is renamed with all it has, or where the name is a peer's, hands the part over. */
 function loadOwner(bus: Bus): void {
-  const old = [...bus.peers.values()].find((peer) => peer.owner);
-  if (old && !bus.byHandle.has(bus.ownerHandle)) renamePeer(bus, old, bus.ownerHandle);
-  const wanted = bus.byHandle.get(bus.ownerHandle);
-  for (const peer of bus.peers.values()) {
-    if (!peer.owner || peer === wanted) continue;
+  const owners = bus.store.owners().flatMap((id) => bus.peers.get(id) ?? []);
+  if (owners[0] && !bus.peers.named(bus.ownerHandle)) renamePeer(bus, owners[0], bus.ownerHandle);
+  const wanted = bus.peers.named(bus.ownerHandle);
+  for (const peer of owners) {
+    if (peer === wanted) continue;
     peer.owner = false;
     bus.store.setOwner(peer.id, false);
   }

@@ -73,8 +73,8 @@ function mergeWaits(bus: Bus, from: Peer, into: Peer): void {
 
 function takeHandle(bus: Bus, from: Peer, into: Peer): void {
   for (const [handle, alias] of bus.aliases) if (alias.peer === from) put(bus, bus.aliases, handle, { ...alias, peer: into });
-  drop(bus, bus.peers, from.id);
-  drop(bus, bus.byHandle, from.handle);
+  drop(bus, bus.peers.byId, from.id);
+  drop(bus, bus.peers.byHandle, from.handle);
   bus.store.putAlias(from.handle, into.id, bus.now + dayMs);
   put(bus, bus.aliases, from.handle, { peer: into, untilAt: bus.now + dayMs });
   bus.seen.delete(from);

@@ -1,6 +1,7 @@
 // A bus and a connection as they begin, before anything is known of them.
 import { authDeadlineMs, type ClientName } from "../protocol/constants.ts";
 import type { Bus, BusOptions, Conn, Sink } from "./bus.ts";
+import { Directory } from "./directory.ts";
 import { newHouse } from "./housekeeping.ts";
 import { newWindows } from "./windows.ts";
 
@@ -13,8 +14,7 @@ export function newBus(options: BusOptions, hooks: Pick<Bus, "later" | "nativeRe
     boot: options.system.bootId(),
     startedAt: options.system.now(),
     conns: new Set(),
-    peers: new Map(),
-    byHandle: new Map(),
+    peers: new Directory(options.store),
     aliases: new Map(),
     owner: undefined as never,
     sessions: new Map(),

@@ -3,42 +3,14 @@ import { type ClientName, dayMs, handleCharactersMax, handlePattern, reservedHan
 import { ProtocolError } from "../protocol/errors.ts";
 import { slug } from "../protocol/text.ts";
 import { type Bus, drop, type Peer, type PeerId, put, set, tellWatchers, undo } from "./bus.ts";
+import { peerFromRow } from "./directory.ts";
 import { liveSession } from "./presence.ts";
-import type { PeerRow } from "./store/rows.ts";
 
 const validHandle = new RegExp(handlePattern);
 
-/** A peer as it comes from the store. */
-export function peerFromRow(row: PeerRow): Peer {
-  return {
-    id: row.id,
-    handle: row.handle,
-    display: row.display,
-    role: row.role,
-    client: row.client as ClientName | null,
-    cwd: row.cwd,
-    version: row.version,
-    owner: row.owner === 1,
-    used: row.used === 1,
-    lastSeenAt: row.last_seen_at,
-    session: null,
-    lastEnd: row.last_end as 0 | 1 | 2,
-    endedAt: Number.NEGATIVE_INFINITY,
-    conns: new Set(),
-    graceUntil: 0,
-    unread: -1,
-    mayHaveQueued: true,
-    handouts: new Map(),
-    waits: new Set(),
-    groups: new Set(),
-    mutes: null,
-    told: "",
-  };
-}
-
 /** The peer that a handle or a live alias of it names, or null. */
 export function findPeer(bus: Bus, handle: string): Peer | null {
-  return bus.byHandle.get(handle) ?? liveAlias(bus, handle);
+  return bus.peers.named(handle) ?? liveAlias(bus, handle);
 }
 
 /** The peer that had this handle within the last day, or null. */
@@ -71,8 +43,9 @@ export function nearHandles(bus: Bus, handle: string): string[] {
   // Bounded, so that a typo costs the same in a home with many peers.
   let looked = 0;
   for (const peer of bus.present) if (looked++ < 2000) look(peer.handle);
-  for (const [name, peer] of bus.byHandle) if (looked++ < 4000 && !bus.present.has(peer)) look(name);
-  for (const name of bus.groups.keys()) if (looked++ < 5000) look(name);
+  for (const name of bus.store.handles(2000)) if (!scored.some((s) => s.name === name)) look(name);
+  looked = 0;
+  for (const name of bus.groups.keys()) if (looked++ < 1000) look(name);
   return scored
     .sort((a, b) => a.score - b.score)
     .slice(0, 3)
@@ -108,8 +81,8 @@ export function makePeer(bus: Bus, handle: string, facts: PeerFacts, owner = fal
   };
   const id = bus.store.insertPeer(row);
   const peer = peerFromRow({ ...row, id, used: 0, last_end: 0 });
-  put(bus, bus.peers, id as PeerId, peer);
-  put(bus, bus.byHandle, handle, peer);
+  put(bus, bus.peers.byId, id as PeerId, peer);
+  put(bus, bus.peers.byHandle, handle, peer);
   peer.unread = 0;
   return peer;
 }
@@ -131,7 +104,7 @@ export function whyTaken(bus: Bus, handle: string, self: Peer | null): string | 
   if (handle === bus.ownerHandle) return "it is the owner's";
   if (reservedHandles.includes(handle)) return "it is reserved";
   if (bus.groups.has(handle)) return "it is a group's";
-  const peer = bus.byHandle.get(handle);
+  const peer = bus.peers.named(handle);
   return peer && liveSession(peer) && peer !== self ? "it is bound to another live session" : null;
 }
 
@@ -139,7 +112,7 @@ export function whyTaken(bus: Bus, handle: string, self: Peer | null): string | 
 function isFree(bus: Bus, handle: string, self: Peer | null = null): boolean {
   return (
     validHandle.test(handle) &&
-    !bus.byHandle.has(handle) &&
+    !bus.peers.named(handle) &&
     (liveAlias(bus, handle) ?? self) === self &&
     !bus.groups.has(handle) &&
     !reservedHandles.includes(handle) &&
@@ -178,8 +151,8 @@ export function renamePeer(bus: Bus, peer: Peer, handle: string): void {
   const old = peer.handle;
   endAlias(bus, handle);
   bus.store.setHandle(peer.id, handle);
-  drop(bus, bus.byHandle, old);
-  put(bus, bus.byHandle, handle, peer);
+  drop(bus, bus.peers.byHandle, old);
+  put(bus, bus.peers.byHandle, handle, peer);
   set(bus, peer, "handle", handle);
   bus.store.putAlias(old, peer.id, bus.now + dayMs);
   put(bus, bus.aliases, old, { peer, untilAt: bus.now + dayMs });
@@ -195,8 +168,8 @@ export function touch(bus: Bus, peer: Peer): void {
 /** Removes a peer from memory and store. */
 export function forgetPeer(bus: Bus, peer: Peer): void {
   bus.store.deletePeer(peer.id);
-  drop(bus, bus.peers, peer.id);
-  drop(bus, bus.byHandle, peer.handle);
+  drop(bus, bus.peers.byId, peer.id);
+  drop(bus, bus.peers.byHandle, peer.handle);
   for (const [handle, alias] of bus.aliases) if (alias.peer === peer) drop(bus, bus.aliases, handle);
   for (const conn of bus.conns) if (conn.via === peer) set(bus, conn, "via", null);
   bus.seen.delete(peer);

@@ -18,9 +18,9 @@ export function forgetIfBare(bus: Bus, peer: Peer): boolean {
 /** The request `prune`: the handles of the deleted peers. */
 export function prune(bus: Bus): { removed: string[] } {
   const removed: string[] = [];
-  for (const peer of [...bus.peers.values()]) {
-    const { handle } = peer;
-    if (forgetIfBare(bus, peer)) removed.push(handle);
+  for (const id of bus.store.unusedPeers()) {
+    const peer = bus.peers.get(id);
+    if (peer && forgetIfBare(bus, peer)) removed.push(peer.handle);
   }
   return { removed };
 }

@@ -80,7 +80,7 @@ function start(bus: Bus, f: SessionFields): Session {
 
 function chosenPeer(bus: Bus, f: SessionFields): Peer | null {
   if (f.handle === undefined) return null;
-  return bus.byHandle.get(f.handle) ?? makePeer(bus, f.handle, {});
+  return bus.peers.named(f.handle) ?? makePeer(bus, f.handle, {});
 }
 
 /** The session that is current in a process whose CLI holds one conversation at a time. */
@@ -233,7 +233,7 @@ function takeHandle(bus: Bus, s: Session, handle: string | undefined): boolean {
 
 /** Gives a session the handle, which nobody else may hold live. */
 export function nameSession(bus: Bus, s: Session, handle: string): void {
-  const holder = bus.byHandle.get(handle);
+  const holder = bus.peers.named(handle);
   if (!holder) return renamePeer(bus, s.peer, handle);
   if (forgetIfBare(bus, holder)) return renamePeer(bus, s.peer, handle);
   moveToPeer(bus, s, holder);

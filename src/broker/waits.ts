@@ -31,7 +31,7 @@ export function startWait(bus: Bus, conn: Conn, peer: Peer, requestId: number, f
   const ask = askOf(bus, f.threadId, f.messageId, peer);
   const matrix = matrixOf(bus, ask);
   const answered = new Set(matrix.flatMap((row) => (row.replyMessageId === null ? [] : [row.handle])));
-  const recipients = matrix.flatMap((row) => bus.byHandle.get(row.handle) ?? []);
+  const recipients = matrix.flatMap((row) => bus.peers.named(row.handle) ?? []);
   const wait: Wait = {
     conn,
     requestId,

@@ -157,7 +157,7 @@ function openDamaged(path: string): string {
   try {
     // A broker over what was opened: whether it can serve at all.
     const world = new World({ file: path });
-    const peers = world.broker.bus.peers.size;
+    const peers = world.broker.bus.peers.all().length;
     world.end();
     if (!kept && peers !== 1) throw new Error(`the new database has ${peers} peers`);
     return !moved ? "serves" : kept ? "serves with a new index" : "moved aside";

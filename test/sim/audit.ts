@@ -201,7 +201,7 @@ function checkPeers(bus: Bus, deliveries: ReadonlyMap<string, Delivery>): void {
     if (d.state === queued && d.mode === push && d.attempts < attemptsMax && d.pull === 0)
       waiting.set(d.peerId, (waiting.get(d.peerId) ?? 0) + 1);
   }
-  for (const peer of bus.peers.values()) {
+  for (const peer of bus.peers.all()) {
     const count = unread.get(peer.id) ?? 0;
     must(peer.unread < 0 || peer.unread === count, () => `${peer.handle} has ${count} unread, counted are ${peer.unread}`);
     if (waiting.get(peer.id)) {
@@ -209,7 +209,7 @@ function checkPeers(bus: Bus, deliveries: ReadonlyMap<string, Delivery>): void {
       must(!listens(peer), () => `${peer.handle} listens, and ${waiting.get(peer.id)} pushes stay queued`);
     }
   }
-  for (const peerId of unread.keys()) must(bus.peers.has(peerId), () => `peer ${peerId} is gone and has unread messages`);
+  for (const peerId of unread.keys()) must(bus.peers.get(peerId) !== undefined, () => `peer ${peerId} is gone and has unread messages`);
 }
 
 function listens(peer: Peer): boolean {
@@ -220,19 +220,23 @@ function listens(peer: Peer): boolean {
 function checkPlaces(bus: Bus): void {
   const { db } = bus.store;
   const peers = db.query("SELECT id, handle, owner FROM peers").values() as [number, string, number][];
-  must(
-    peers.length === bus.peers.size && bus.byHandle.size === peers.length,
-    () => `${peers.length} peers are stored, ${bus.peers.size} remembered, ${bus.byHandle.size} by handle`,
-  );
+  const { byId, byHandle } = bus.peers;
+  // Those remembered, before asking for the others.
+  for (const [key, peer] of [...byId, ...byHandle])
+    must(
+      (key === peer.id || key === peer.handle) && peers.some(([id, handle]) => id === peer.id && handle === peer.handle),
+      () => `peer ${peer.id} is remembered as ${key}`,
+    );
+  must(byId.size === byHandle.size, () => `${byId.size} peers are remembered by id, ${byHandle.size} by handle`);
   for (const [id, handle, owner] of peers)
     must(
-      bus.peers.get(id)?.handle === handle && bus.byHandle.get(handle)?.id === id && bus.peers.get(id)?.owner === (owner === 1),
+      bus.peers.get(id)?.handle === handle && bus.peers.named(handle)?.id === id && bus.peers.get(id)?.owner === (owner === 1),
       () => `peer ${id} is stored as ${handle}`,
     );
   const aliases = db.query("SELECT handle, peer_id FROM aliases").values() as [string, number][];
   must(aliases.length === bus.aliases.size, () => `${aliases.length} aliases are stored, ${bus.aliases.size} remembered`);
   for (const [handle, peerId] of aliases)
-    must(bus.aliases.get(handle)?.peer.id === peerId && bus.peers.has(peerId), () => `the alias ${handle} of peer ${peerId}`);
+    must(bus.aliases.get(handle)?.peer.id === peerId && bus.peers.get(peerId) !== undefined, () => `the alias ${handle} of peer ${peerId}`);
   const live = db.query("SELECT id, peer_id FROM sessions WHERE ended_at IS NULL").values() as [number, number][];
   const remembered = [...bus.sessions.values()].filter((s) => s.endDueAt === 0).map((s) => `${s.id} ${s.peer.id}`);
   must(
@@ -260,7 +264,7 @@ function checkPlaces(bus: Bus): void {
       () => `connection ${conn.id} speaks through ${conn.via?.handle}, which is gone`,
     );
   }
-  for (const peer of bus.peers.values())
+  for (const peer of bus.peers.all())
     for (const conn of peer.conns)
       must(!conn.closed && conn.peer === peer, () => `${peer.handle} keeps a connection that is closed or another's`);
   for (const wait of [...bus.waits.values()].flatMap((waits) => [...waits])) {

@@ -197,7 +197,7 @@ function resolve(bus: Bus, sender: Peer, via: Peer | null, to: readonly string[]
     const alias = bus.aliases.get(name);
     const peer = name.startsWith("@")
       ? undefined
-      : (bus.byHandle.get(name) ?? (alias && alias.untilAt > bus.system.now() ? alias.peer : undefined));
+      : (bus.peers.named(name) ?? (alias && alias.untilAt > bus.system.now() ? alias.peer : undefined));
     const group = bus.groups.get(name.replace(/^@/, ""));
     if (peer) {
       if (peer !== sender) found.all.add(peer).has(peer) && found.named.add(peer);

@@ -18,7 +18,7 @@ function bound(sim: Simulation): TestConnection | null {
 }
 
 function handles(sim: Simulation): string[] {
-  return [...sim.bus.byHandle.keys()];
+  return sim.bus.peers.all().map((peer) => peer.handle);
 }
 
 function someId(sim: Simulation): number {
@@ -177,8 +177,8 @@ function cancel(sim: Simulation): void {
   if (!connection) return;
   const messageId = someId(sim);
   sim.ask(connection, "cancel", { messageId }, (frame) => {
-    const handles = frame ? (frame.result as { cancelled: string[] }).cancelled : [...sim.bus.byHandle.keys()];
-    for (const handle of handles) sim.facts.cancelled.add(`m${messageId} p${sim.bus.byHandle.get(handle)?.id}`);
+    const handles = frame ? (frame.result as { cancelled: string[] }).cancelled : sim.bus.peers.all().map((peer) => peer.handle);
+    for (const handle of handles) sim.facts.cancelled.add(`m${messageId} p${sim.bus.peers.named(handle)?.id}`);
   });
 }
 
@@ -188,7 +188,7 @@ function rename(sim: Simulation): void {
   // Onto the name of a peer without session the two become one.
   sim.facts.moved = true;
   const handle = sim.pick([...handles(sim), "fresh-1", "fresh-2", "fresh-3"]);
-  const merges = sim.bus.byHandle.has(handle);
+  const merges = sim.bus.peers.named(handle) !== undefined;
   sim.ask(connection, "name", { handle }, (frame) => {
     if (merges && frame !== null) sim.expect.blind = true;
   });

@@ -47,7 +47,7 @@ function hookRun(sim: Simulation, actor: Actor, event: string, more: object = {}
       (frame) => {
         if (!frame) return;
         const { handle, texts, block } = frame.result as { handle: string; texts: string[]; block: boolean };
-        const ids = sim.texts(sim.bus.byHandle.get(handle), texts, turn);
+        const ids = sim.texts(sim.bus.peers.named(handle), texts, turn);
         if (!dies && (event !== "stop" || block)) late.push(...ids);
         actor.unproven.push(...late);
         connection.close();

@@ -196,7 +196,7 @@ export class Simulation {
     this.facts.stored.set(result.messageId, fields.body);
     this.remember(ask, result.messageId);
     if (!expected?.deliveries) return;
-    const got = result.deliveries.map((d) => `${this.bus.byHandle.get(d.handle)?.id} ${d.mode}`).sort();
+    const got = result.deliveries.map((d) => `${this.bus.peers.named(d.handle)?.id} ${d.mode}`).sort();
     const want = [...expected.deliveries].map(([id, mode]) => `${id} ${mode}`).sort();
     must(got.join() === want.join(), () => `${ask.type} ${JSON.stringify(ask.fields)} went to ${got}, should go to ${want}`);
     must((result.skipped?.length ?? 0) === expected.skipped, () => `${result.skipped?.length ?? 0} were skipped, not ${expected.skipped}`);

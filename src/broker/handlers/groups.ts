@@ -44,7 +44,7 @@ function needMembers(bus: Bus, handles: readonly string[]): Peer[] {
 function create(bus: Bus, caller: Peer, name: string, handles: readonly string[]): Group {
   const refuse = (why: string) => new ProtocolError("bad_request", `name: ${name} ${why}; choose another`);
   if (bus.groups.has(name)) throw refuse("is a group already");
-  if (bus.byHandle.has(name) || liveAlias(bus, name)) throw refuse("is a peer's handle");
+  if (bus.peers.named(name) || liveAlias(bus, name)) throw refuse("is a peer's handle");
   if (reservedHandles.includes(name) || name === bus.ownerHandle) throw refuse("is reserved");
   const members = needMembers(bus, handles);
   checkSize(members.length);

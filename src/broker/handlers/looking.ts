@@ -14,9 +14,9 @@ import { threadFacts } from "../threads.ts";
 /** The request `status`. */
 export function status(bus: Bus, f: Fields<"status">): Result<"status"> {
   const here = [...new Set([bus.owner, ...bus.present])].filter((p) => isHere(bus, p));
-  const all = peerPage(bus, f.live ? here : [...bus.peers.values()]);
+  const all = peerPage(bus, f.live ? here : bus.peers.all());
   // Where not all have room, who is here comes first.
-  return all.more && !f.live ? peerPage(bus, [...new Set([...here, ...bus.peers.values()])]) : all;
+  return all.more && !f.live ? peerPage(bus, [...new Set([...here, ...bus.peers.all()])]) : all;
 }
 
 function peerPage(bus: Bus, list: readonly Peer[]): Result<"status"> {

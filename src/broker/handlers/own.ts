@@ -16,7 +16,7 @@ export function name(bus: Bus, conn: Conn, caller: Peer, f: Fields<"name">): Res
   const why = whyTaken(bus, f.handle, peer);
   if (why) throw new ProtocolError("bad_request", `handle: ${f.handle} cannot be chosen: ${why}`);
   const session = liveSession(peer);
-  if (!session && bus.byHandle.has(f.handle) && bus.byHandle.get(f.handle) !== peer)
+  if (!session && bus.peers.named(f.handle) && bus.peers.named(f.handle) !== peer)
     throw new ProtocolError("bad_request", `handle: ${f.handle} is another peer's`);
   if (!session) {
     renamePeer(bus, peer, f.handle);

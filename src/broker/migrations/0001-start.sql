@@ -18,6 +18,7 @@ CREATE TABLE peers (
   last_seen_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX peers_bare ON peers (id) WHERE used = 0;
+CREATE INDEX peers_owner ON peers (id) WHERE owner = 1;
 
 -- A session: one conversation in a CLI, and the process that runs it. ended_at is null while it lives.
 CREATE TABLE sessions (

@@ -4,6 +4,8 @@ import type { Database } from "bun:sqlite";
 const messageColumns =
   "m.id, m.thread_id, m.seq, m.sender_id, m.via, m.reply_to, m.ask_id, m.verdict, m.mode, m.at, m.length, m.recipients, m.first_line, m.refs";
 
+const peerColumns = "id, handle, display, role, client, cwd, version, owner, used, last_end, last_seen_at";
+
 type Prepare = (sql: string) => ReturnType<Database["prepare"]>;
 
 /** Statements over transactions, peers, aliases and sessions. */
@@ -12,7 +14,12 @@ function transactionsAndPeers(p: Prepare) {
     begin: p("BEGIN IMMEDIATE"),
     commit: p("COMMIT"),
     rollback: p("ROLLBACK"),
-    peers: p("SELECT id, handle, display, role, client, cwd, version, owner, used, last_end, last_seen_at FROM peers"),
+    peers: p(`SELECT ${peerColumns} FROM peers ORDER BY id`),
+    peer: p(`SELECT ${peerColumns} FROM peers WHERE id = ?`),
+    peerNamed: p(`SELECT ${peerColumns} FROM peers WHERE handle = ?`),
+    owners: p("SELECT id FROM peers WHERE owner = 1"),
+    unusedPeers: p("SELECT id FROM peers WHERE used = 0"),
+    handles: p("SELECT handle FROM peers LIMIT ?"),
     insertPeer: p(
       "INSERT INTO peers (handle, display, role, client, cwd, version, owner, created_at, last_seen_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) RETURNING id",
     ),

@@ -54,6 +54,22 @@ export class Store {
   peers(): PeerRow[] {
     return this.sql.peers.all() as PeerRow[];
   }
+  peer(id: number): PeerRow | null {
+    return this.sql.peer.get(id) as PeerRow | null;
+  }
+  peerNamed(handle: string): PeerRow | null {
+    return this.sql.peerNamed.get(handle) as PeerRow | null;
+  }
+  owners(): number[] {
+    return (this.sql.owners.values() as [number][]).map(([id]) => id);
+  }
+  /** Those that never sent or received. */
+  unusedPeers(): number[] {
+    return (this.sql.unusedPeers.values() as [number][]).map(([id]) => id);
+  }
+  handles(limit: number): string[] {
+    return (this.sql.handles.values(limit) as [string][]).map(([handle]) => handle);
+  }
   insertPeer(p: Omit<PeerRow, "id" | "used" | "last_end">): number {
     const row = this.sql.insertPeer.get(p.handle, p.display, p.role, p.client, p.cwd, p.version, p.owner, p.last_seen_at) as { id: number };
     return row.id;
