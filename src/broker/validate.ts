@@ -1,10 +1,10 @@
 // One line to one request: UTF-8, JSON, envelope, schema. Every refusal names the field, what it must be and what came (semantics §2).
-import type { TObject, TSchema } from "@sinclair/typebox";
-import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { protocolVersion } from "../protocol/constants.ts";
 import { ProtocolError } from "../protocol/errors.ts";
-import { type RequestType, requests } from "../protocol/schemas.ts";
+import type { RequestType } from "../protocol/schemas.ts";
 import { hasVisible } from "../protocol/text.ts";
+import { checkSources } from "./checks.ts" with { type: "macro" };
+import { kindOf } from "./kind.ts";
 
 /** A line as a request whose envelope is right; `fields` is the whole object, extra fields and all. */
 export type Request = { id: number; type: RequestType; fields: Record<string, unknown> };
@@ -19,7 +19,8 @@ export class BadLine extends Error {
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-const checks = new Map<RequestType, TypeCheck<TObject>>();
+const sources: Record<string, string> = checkSources();
+const checks = new Map<RequestType, (fields: unknown) => boolean>();
 
 /** Bytes to a JSON object. Throws BadLine. */
 export function parseLine(bytes: Uint8Array): Record<string, unknown> {
@@ -54,7 +55,7 @@ export function envelope(line: Record<string, unknown>): Request {
     throw new BadLine(id, `v must be ${protocolVersion}, and is ${kindOf(line.v)}: this broker speaks protocol version ${protocolVersion}`);
   const { type } = line;
   if (typeof type !== "string") throw new BadLine(id, `type must be a string, and is ${kindOf(type)}`);
-  if (!Object.hasOwn(requests, type)) throw new BadLine(id, `type ${JSON.stringify(type.slice(0, 60))} is unknown`);
+  if (!Object.hasOwn(sources, type)) throw new BadLine(id, `type ${JSON.stringify(type.slice(0, 60))} is unknown`);
   return { id, type: type as RequestType, fields: line };
 }
 
@@ -62,50 +63,16 @@ export function envelope(line: Record<string, unknown>): Request {
 export function checkFields(request: Request): void {
   let check = checks.get(request.type);
   if (!check) {
-    check = TypeCompiler.Compile(requests[request.type].fields as TObject);
+    check = new Function(sources[request.type] ?? "")() as (fields: unknown) => boolean;
     checks.set(request.type, check);
   }
-  if (!check.Check(request.fields)) throw new ProtocolError("bad_request", complaint(request, check));
+  if (!check(request.fields)) throw new ProtocolError("bad_request", complain(request));
   const { body } = request.fields;
   if (typeof body === "string" && (request.type === "send" || request.type === "reply") && !hasVisible(body))
     throw new ProtocolError("bad_request", "body must have a visible character, and has none");
 }
 
-function complaint(request: Request, check: TypeCheck<TObject>): string {
-  const error = check.Errors(request.fields).First();
-  if (!error) return "the fields are not what the protocol says";
-  const field = error.path.slice(1).replaceAll("/", ".") || request.type;
-  return `${field} must be ${wanted(error.schema)}, and is ${kindOf(error.value)}`;
-}
-
-/** What a schema wants, in words. */
-function wanted(schema: TSchema): string {
-  if (schema.anyOf) return (schema.anyOf as TSchema[]).map(wanted).join(" or ");
-  if ("const" in schema) return JSON.stringify(schema.const);
-  if (schema.type === "string") {
-    if (schema.pattern) return `a string that matches ${schema.pattern}`;
-    const parts = [schema.minLength ? `at least ${schema.minLength}` : "", schema.maxLength ? `at most ${schema.maxLength}` : ""].filter(
-      Boolean,
-    );
-    return parts.length ? `a string of ${parts.join(" and ")} characters` : "a string";
-  }
-  if (schema.type === "integer" || schema.type === "number") {
-    const kind = schema.type === "integer" ? "an integer" : "a number";
-    if (schema.minimum === undefined) return kind;
-    const top = schema.maximum === Number.MAX_SAFE_INTEGER || schema.maximum === undefined ? "" : ` and at most ${schema.maximum}`;
-    return `${kind} of at least ${schema.minimum}${top}`;
-  }
-  if (schema.type === "array") {
-    const least = schema.minItems ? `at least ${schema.minItems} and ` : "";
-    return `an array${schema.maxItems ? ` of ${least}at most ${schema.maxItems} items` : ""}`;
-  }
-  return schema.type === "boolean" ? "true or false" : schema.type === "null" ? "null" : "an object";
-}
-
-/** What came, in words short enough for an error. */
-function kindOf(value: unknown): string {
-  if (value === undefined) return "missing";
-  if (value === null || typeof value === "boolean" || typeof value === "number") return String(value);
-  if (typeof value === "string") return value.length > 60 ? `a string of ${value.length} characters` : JSON.stringify(value);
-  return Array.isArray(value) ? `an array of ${value.length}` : "an object";
+function complain({ type, fields }: Request): string {
+  const { complaint } = require("./complaint.ts") as typeof import("./complaint.ts");
+  return complaint(type, fields);
 }

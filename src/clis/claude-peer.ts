@@ -1,6 +1,5 @@
 // Claude Code's peer socket: how an idle session is woken. Its registry names the socket of each session; frames go in over a connection of their own, and only
 // bad news comes back, to a socket of this process that the frame names in `from`. Undocumented, so everything is looked at anew for each session.
-import { createHash, randomUUID } from "node:crypto";
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from "node:fs";
 import { dirname } from "node:path";
 import type { NativeChannel, NativeFrame, NativeOutcome, SessionView } from "../broker/ports.ts";
@@ -66,7 +65,7 @@ export function claudePeer(onReply?: PeerReply): NativeChannel {
         if (!guard.take(entry.socketPath)) return report({ kind: "failed", reason: "Claude takes no more than 30 messages at a time" });
         const from = listenerIn(dirname(entry.socketPath))?.address ?? `renn:${frame.from}`;
         const text = guard.fresh(entry.socketPath, frame.text);
-        const messageId = randomUUID();
+        const messageId = crypto.randomUUID();
         const post = { session, ids: frame.ids, report };
         remember(posts, messageId, post);
         remember(lastPost, `uds:${entry.socketPath}`, post);
@@ -113,7 +112,7 @@ function floodGuard() {
     /** The text, made different where the same went the same way just before. */
     fresh(key: string, text: string): string {
       const now = performance.now();
-      const same = `${key}\n${createHash("sha256").update(text).digest("hex")}`;
+      const same = `${key}\n${new Bun.CryptoHasher("sha256").update(text).digest("hex")}`;
       const again = now - (texts.get(same) ?? Number.NEGATIVE_INFINITY) < sameTextMs;
       remember(texts, same, now);
       return again ? `${text}\n(sent again ${new Date().toISOString()})` : text;
@@ -131,7 +130,7 @@ function find(session: SessionView): Entry | null {
     if (process.platform === "linux" && String(row.procStart) !== session.hostStart) return null;
     const socketPath = textField(row, 4096, "messagingSocketPath");
     if (!socketPath?.startsWith("/") || !ownSocket(socketPath)) return null;
-    const hash = createHash("sha256").update(socketPath).digest("hex");
+    const hash = new Bun.CryptoHasher("sha256").update(socketPath).digest("hex");
     return { socketPath, keyPath: `${folder}/${session.hostPid}.${hash}.key`, status: String(row.status) };
   } catch {
     return null;
