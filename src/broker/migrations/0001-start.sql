@@ -109,7 +109,7 @@ CREATE TABLE deliveries (
   history TEXT,
   PRIMARY KEY (message_id, peer_id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX deliveries_peer ON deliveries (peer_id, message_id);
+CREATE INDEX deliveries_peer ON deliveries (peer_id, message_id, thread_id);
 CREATE INDEX deliveries_unread ON deliveries (peer_id, message_id) WHERE state <= 2;
 CREATE INDEX deliveries_sent ON deliveries (peer_id, message_id) WHERE state = 1;
 
