@@ -9,10 +9,13 @@ type Step = { name: string; command: string[]; env?: Record<string, string>; tel
 type Counts = { passed: number; failed: number };
 
 const root = join(import.meta.dir, "..");
+const inCi = process.argv.includes("--ci");
 const isRoot = process.getuid?.() === 0;
 const nobody = "65534";
 const stepMsMax = 13 * 60_000;
 const coveredMin = 0.95;
+/** The time that one test may take is for machines that do other work beside. */
+const testFlags = ["--randomize", "--only-failures", "--timeout=30000"];
 /** Of a failed step's output: which lines are said again at the end, and how many of them. */
 const telling = /^\s*(\(fail\)|FAIL |error|Expected|Received|not within|panic)|exited with code/;
 const retoldMax = 30;
@@ -75,7 +78,7 @@ function strangeTests(scratch: string): Step {
   const missing = [!offline.length && "with network: no unshare here", isRoot && !asUser && "as root: others cannot read this folder"];
   return {
     name: ["tests, strange home, no network, ordinary user", ...missing.filter((text) => text)].join("; "),
-    command: [...offline, ...(asUser ? user : []), process.execPath, "test", "--randomize", "--only-failures"],
+    command: [...offline, ...(asUser ? user : []), process.execPath, "test", ...testFlags],
     env: { HOME: home, TMPDIR: home, BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" },
   };
 }
@@ -120,10 +123,10 @@ function steps(scratch: string): Step[] {
     { name: "dead code", command: [tool("knip"), "--no-progress"] },
     {
       name: "tests",
-      command: [process.execPath, "test", "--randomize", "--only-failures", "--coverage-reporter=lcov", `--coverage-dir=${scratch}`],
+      command: [process.execPath, "test", ...testFlags, "--coverage-reporter=lcov", `--coverage-dir=${scratch}`],
     },
     strangeTests(scratch),
-    ...(process.argv.includes("--ci") ? longRuns() : []),
+    ...(inCi ? longRuns() : []),
   ];
 }
 
@@ -135,7 +138,11 @@ const add = (counts: Counts): void => {
   total.failed += counts.failed;
 };
 try {
-  for (const step of steps(scratch)) add(await run(step));
+  for (const step of steps(scratch)) {
+    const counts = await run(step);
+    // Other people's machines stumble; what fails twice is a fault. That it failed once is still told at the end.
+    add(counts.failed && inCi ? await run({ ...step, name: `${step.name}, second try` }) : counts);
+  }
   add(checkCoverage(scratch));
 } finally {
   rmSync(scratch, { recursive: true, force: true });

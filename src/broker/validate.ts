@@ -73,6 +73,6 @@ export function checkFields(request: Request): void {
 }
 
 function complain({ type, fields }: Request): string {
-  const { complaint } = require("./complaint.ts") as typeof import("./complaint.ts");
+  const { complaint }: typeof import("./complaint.ts") = require("./complaint.ts");
   return complaint(type, fields);
 }

@@ -218,7 +218,7 @@ for (const [what, set] of traps)
       const began = performance.now();
       push();
       expect(outcomes.map((o) => o.kind)).toEqual(["failed"]);
-      expect(performance.now() - began).toBeLessThan(1_000);
+      expect(performance.now() - began).toBeLessThan(10_000);
     }
   });
 

@@ -244,7 +244,7 @@ describe("when the bus is not well", () => {
     const run = await runHook(paths.home, ["claude"], stop, {}, 1);
     mute.stop(true);
     expect(run).toMatchObject({ out: "", err: "", status: 0 });
-    expect(run.ms).toBeLessThan(2_000);
+    expect(run.ms).toBeLessThan(10_000);
     expect(readFileSync(paths.hookLog, "utf8")).toMatch(/^\S+ claude Stop: no answer within 300 ms\n$/);
     expect(statSync(paths.hookLog).mode & 0o777).toBe(0o600);
   });
