@@ -10,6 +10,8 @@ type Counts = { passed: number; failed: number };
 
 const root = join(import.meta.dir, "..");
 const inCi = process.argv.includes("--ci");
+/** The project's own runtime: the one that runs this may lie where another user cannot go, in root's cache of npx say. */
+const bun = join(root, "node_modules/.bin/bun");
 const isRoot = process.getuid?.() === 0;
 const nobody = "65534";
 const stepMsMax = 13 * 60_000;
@@ -74,11 +76,11 @@ function strangeTests(scratch: string): Step {
       ["unshare", "-rn"],
     ].find((command) => works([...command, "true"])) ?? [];
   const user = ["setpriv", `--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups"];
-  const asUser = isRoot && works([...user, process.execPath, "-e", `await Bun.file(${JSON.stringify(join(root, "package.json"))}).text()`]);
+  const asUser = isRoot && works([...user, bun, "-e", `await Bun.file(${JSON.stringify(join(root, "package.json"))}).text()`]);
   const missing = [!offline.length && "with network: no unshare here", isRoot && !asUser && "as root: others cannot read this folder"];
   return {
     name: ["tests, strange home, no network, ordinary user", ...missing.filter((text) => text)].join("; "),
-    command: [...offline, ...(asUser ? user : []), process.execPath, "test", ...testFlags],
+    command: [...offline, ...(asUser ? user : []), bun, "test", ...testFlags],
     env: { HOME: home, TMPDIR: home, BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" },
   };
 }
@@ -86,9 +88,9 @@ function strangeTests(scratch: string): Step {
 function longRuns(): Step[] {
   const manifest: { scripts: Record<string, string> } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const names = ["sim", "fuzz", "crash"].filter((name) => name in manifest.scripts);
-  const steps: Step[] = names.map((name) => ({ name, command: [process.execPath, "run", name] }));
+  const steps: Step[] = names.map((name) => ({ name, command: [bun, "run", name] }));
   // Other people's programs, with registries, terminals and timers of their own: they are run and shown, and a change does not fail for them alone.
-  return [...steps, { name: "e2e (told, does not count)", command: [process.execPath, "run", "e2e"], tells: true }];
+  return [...steps, { name: "e2e (told, does not count)", command: [bun, "run", "e2e"], tells: true }];
 }
 
 /** Share of the lines of `rooms` that the tests ran, from lcov text. */
@@ -117,13 +119,13 @@ function checkCoverage(folder: string): Counts {
 function steps(scratch: string): Step[] {
   const tool = (name: string) => join(root, "node_modules/.bin", name);
   return [
-    { name: "build", command: [process.execPath, "build.ts"] },
+    { name: "build", command: [bun, "build.ts"] },
     { name: "types", command: [tool("tsc"), "--noEmit"] },
     { name: "lint and format", command: [tool("biome"), "check", "--error-on-warnings", "--max-diagnostics=20", "."] },
     { name: "dead code", command: [tool("knip"), "--no-progress"] },
     {
       name: "tests",
-      command: [process.execPath, "test", ...testFlags, "--coverage-reporter=lcov", `--coverage-dir=${scratch}`],
+      command: [bun, "test", ...testFlags, "--coverage-reporter=lcov", `--coverage-dir=${scratch}`],
     },
     strangeTests(scratch),
     ...(inCi ? longRuns() : []),
