@@ -27,7 +27,7 @@ async function world(name: "opencode" | "hummin", how?: "down" | "slow") {
           lines.push(line);
           if (line.type === "session" && line.listen === true && !listeners.includes(answer)) listeners.push(answer);
           const slow = how === "slow" && line.type === "hook" && line.event === "session-start";
-          if (slow) Bun.sleepSync(1_100);
+          for (const end = performance.now() + 1_100; slow && performance.now() < end; );
           const payload = {
             handle: "x",
             texts: slow ? [text(42)] : [],
