@@ -99,18 +99,20 @@ async function toolToHook(world: World, folders: { asks: string; answers: string
     (request) => ({ tool: gemini.tool("reply"), input: { messageId: newestId(request), body: "it is 8080", verdict: "info" } }),
     { say: "done" },
   );
-  await hold.started();
-  const to = await world.handleIn(folders.answers);
   const model = new Model();
-  model.script(
-    { tool: claude.tool("send"), input: { to: [to], body: "which port is it?" } },
-    (request) => {
-      hold.open();
-      return { tool: claude.tool("wait"), input: { threadId: numberIn(request, "threadId") } };
-    },
-    { say: "thanks" },
-  );
-  await run(world, claude, folders.asks, "ask for the port", { model });
+  const to = await hold.during(async () => {
+    const handle = await world.handleIn(folders.answers);
+    model.script(
+      { tool: claude.tool("send"), input: { to: [handle], body: "which port is it?" } },
+      (request) => {
+        hold.open();
+        return { tool: claude.tool("wait"), input: { threadId: numberIn(request, "threadId") } };
+      },
+      { say: "thanks" },
+    );
+    await run(world, claude, folders.asks, "ask for the port", { model });
+    return handle;
+  });
   await other.ended;
   must(model.has(2, "it is 8080"), `the wait gave ${model.tail(2)}`);
   const messageId = newestId(other.model.requests[1] ?? "");

@@ -17,12 +17,10 @@ export type Cli = {
   /** The commands of its terminal that begin anew and that name the session, where it has such. */
   clear?: string;
   rename?: string;
-  /** What its model answers to have a subagent do something, and to wait for it. */
-  subagent(prompt: string): Turn[];
+  /** What its model answers to have a subagent do something, and to wait for it; absent where it has no subagents. */
+  subagent?(prompt: string): Turn[];
   /** Its session takes its name from `RENN_HANDLE`. */
   takesHandle?: boolean;
-  /** Its hooks do not tell a subagent's tool calls from the session's own. */
-  hidesSubagents?: boolean;
   /** Files under the home that init writes to. */
   joinedBy: string[];
   /** Writes the configuration that makes it work offline. */
@@ -111,7 +109,7 @@ export class Terminals {
     this.tmux("new-session", "-d", "-s", name, "-x", "160", "-y", "45", "-c", folder, ...words);
     const terminal = new Terminal(this, name, model, host?.child.pid);
     this.opened.push(terminal.pid);
-    await terminal.shows(cli.ready, 120_000);
+    await terminal.shows(cli.ready);
     return terminal;
   }
 
@@ -166,12 +164,16 @@ export class Terminal {
     this.host = host ?? this.pid;
   }
 
+  get lives(): boolean {
+    return alive(this.pid);
+  }
+
   screen(): string {
     return this.terminals.tmux("capture-pane", "-p", "-t", this.name);
   }
 
   /** Waits for something on the screen. */
-  async shows(wanted: RegExp, ms = 90_000): Promise<void> {
+  async shows(wanted: RegExp, ms?: number): Promise<void> {
     try {
       await until(`${wanted} on the screen`, () => wanted.test(this.screen()), ms);
     } catch (error) {
@@ -199,7 +201,7 @@ export class Terminal {
       try {
         return await this.model.saw(text, from, 5_000);
       } catch (error) {
-        if (tries === 9) throw new Error(`${error instanceof Error ? error.message : error}; it shows:\n${this.screen().trim()}`);
+        if (tries === 23) throw new Error(`${error instanceof Error ? error.message : error}; it shows:\n${this.screen().trim()}`);
         this.key("Enter");
       }
     }
