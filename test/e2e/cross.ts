@@ -37,7 +37,7 @@ export function crossScenarios(world: World, terminals: Terminals): Scenario[] {
 }
 
 /** A number that a tool's result in the request names. */
-function numberIn(request: string, field: string): number {
+export function numberIn(request: string, field: string): number {
   const found = [...request.matchAll(new RegExp(`\\\\*"${field}\\\\*":\\s*(\\d+)`, "g"))].at(-1);
   must(found, `no ${field} in the model's request`);
   return Number(found[1]);

@@ -86,6 +86,11 @@ export class Terminals {
   private readonly opened: number[] = [];
   private host: { child: Bun.Subprocess; model: Model } | undefined;
 
+  constructor() {
+    // One that ends with its last session would take one along that is being made just then.
+    this.tmux("start-server", ";", "set-option", "-g", "exit-empty", "off");
+  }
+
   tmux(...args: string[]): string {
     const ran = Bun.spawnSync(["tmux", "-S", join(this.folder, "sock"), "-f", "/dev/null", ...args], {
       env: { PATH: "/usr/bin:/bin", LANG: "C.UTF-8", TERM: "xterm-256color" },
@@ -94,19 +99,20 @@ export class Terminals {
     return ran.stdout.toString();
   }
 
-  /** Starts a CLI in a terminal and waits until it can be typed into. */
+  /** Starts a CLI in a terminal of its own, or in a pane that is there, and waits until it can be typed into. */
   async open(
     world: World,
     cli: Cli,
     folder: string,
-    more: { resume?: boolean; model?: Model; env?: Record<string, string> } = {},
+    more: { resume?: boolean; model?: Model; env?: Record<string, string>; pane?: string } = {},
   ): Promise<Terminal> {
     const host = await this.hostFor(world, cli);
     const model = host?.model ?? more.model ?? new Model();
-    const name = `t${++this.count}`;
+    const name = more.pane ?? `t${++this.count}`;
     const env = { ...world.env, ...cli.env(model), PWD: folder, ...more.env };
     const words = ["env", "-i", ...Object.entries(env).map(([k, v]) => `${k}=${v}`), ...cli.tui(more.resume ?? false, folder, world)];
-    this.tmux("new-session", "-d", "-s", name, "-x", "160", "-y", "45", "-c", folder, ...words);
+    const place = more.pane ? ["respawn-pane", "-k", "-t", name] : ["new-session", "-d", "-s", name, "-x", "160", "-y", "45"];
+    this.tmux(...place, "-c", folder, ...words);
     const terminal = new Terminal(this, name, model, host?.child.pid);
     this.opened.push(terminal.pid);
     await terminal.shows(cli.ready);
@@ -160,7 +166,7 @@ export class Terminal {
     this.terminals = terminals;
     this.name = name;
     this.model = model;
-    this.pid = Number(terminals.tmux("list-panes", "-t", name, "-F", "#{pane_pid}").trim());
+    this.pid = Number(terminals.tmux("display-message", "-p", "-t", name, "#{pane_pid}").trim());
     this.host = host ?? this.pid;
   }
 

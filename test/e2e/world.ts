@@ -41,8 +41,8 @@ export class World {
     this.env = { PATH: `${this.bin}:/usr/local/bin:/usr/bin:/bin`, HOME: this.home, TERM: "xterm-256color", LANG: "C.UTF-8" };
     // Some CLIs run the user's login shell.
     writeFileSync(join(this.home, ".profile"), `PATH="${this.env.PATH}"\n`);
-    // Many scenarios share the owner as sender.
-    writeFileSync(join(this.home, ".renn", "config.json"), JSON.stringify({ limits: { sendsPerWindow: 500 } }));
+    // Many scenarios share the owner as sender, and one that is tried again says the same again.
+    writeFileSync(join(this.home, ".renn", "config.json"), JSON.stringify({ limits: { sendsPerWindow: 500, duplicateWindowMs: 100 } }));
   }
 
   /** A new project folder. */
