@@ -64,8 +64,10 @@ async function expert(
 }
 
 async function consults(world: World, terminals: Terminals, folders: { asks: string; codex: string; opencode: string }): Promise<void> {
-  const yes = await expert(world, terminals, codex, folders.codex, "agree");
-  const no = await expert(world, terminals, opencode, folders.opencode, "disagree");
+  const [yes, no] = await Promise.all([
+    expert(world, terminals, codex, folders.codex, "agree"),
+    expert(world, terminals, opencode, folders.opencode, "disagree"),
+  ]);
   const model = new Model();
   let threadId = 0;
   model.script(
