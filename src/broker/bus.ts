@@ -62,16 +62,16 @@ export type Session = {
   native: { socketPath: string; token: string } | null;
   /** The native channel failed or refused: hooks only until then, monotonic. */
   nativeOffUntil: number;
-  /** Its hooks say that it has the renn tools. */
+  /** What its hooks say: that it has the renn tools; how many subagents run whose tool calls look like its own. */
   tools: boolean;
+  subagents: number;
   busy: boolean;
   /** Last event of any hook, monotonic. */
   lastEventAt: number;
   /** When a session-end takes effect (monotonic), or 0. */
   endDueAt: number;
-  /** A stop hook made this turn go on already. */
+  /** A stop hook made this turn go on already; and the messages that ever did so. */
   continued: boolean;
-  /** Messages that made a turn go on once. */
   stopGiven: Set<MessageId>;
   tail: { reader: ProofReader; mark: TailMark | null; path: string } | null;
 };

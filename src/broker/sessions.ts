@@ -103,11 +103,15 @@ function leftOnHost(bus: Bus, f: SessionFields): { peer: Peer; row: SessionRow }
 /** What a session starts with that no CLI tells and no store keeps. */
 export function freshMood(
   bus: Bus,
-): Pick<Session, "native" | "nativeOffUntil" | "tools" | "busy" | "lastEventAt" | "endDueAt" | "continued" | "stopGiven" | "tail"> {
+): Pick<
+  Session,
+  "native" | "nativeOffUntil" | "tools" | "subagents" | "busy" | "lastEventAt" | "endDueAt" | "continued" | "stopGiven" | "tail"
+> {
   return {
     native: null,
     nativeOffUntil: 0,
     tools: false,
+    subagents: 0,
     busy: false,
     lastEventAt: bus.mono,
     endDueAt: 0,

@@ -22,6 +22,8 @@ export type HookInput = {
   continuing?: boolean;
   /** What is printed at this event does not reach the model: nothing is fetched, so that nothing is handed over in vain. */
   unheard?: true;
+  /** A subagent begins (1) or has ended (-1) whose tool calls look like the session's own. */
+  subagents?: 1 | -1;
   /** Messages that this prompt is made of: it was pushed natively. */
   seen?: number[];
   /** The process that the payload names as the session's; -1 for a name that is no process id. */

@@ -9,14 +9,20 @@ import { asObject, idsOf, type Payload, parseRow } from "./payload.ts";
 const events: Readonly<Record<string, HookEvent>> = {
   SessionStart: "session-start",
   BeforeAgent: "prompt",
+  BeforeTool: "post-tool",
   AfterTool: "post-tool",
   AfterAgent: "stop",
   SessionEnd: "session-end",
 };
 
+/** The tool that runs a subagent. The hooks of that one's tool calls bear the session's id and nothing else: what they gave would be lost to the session. */
+const delegateTool = "invoke_agent";
+
 function parse(payload: Payload, name: string | undefined, env: Environment): HookInput | null {
   const input = claudeShaped(payload, name, events);
-  if (input === null) return null;
+  const delegates = payload.tool_name === delegateTool;
+  if (input === null || (name === "BeforeTool" && !delegates)) return null;
+  if (delegates && input.event === "post-tool") input.subagents = name === "BeforeTool" ? 1 : -1;
   // In a terminal the resumed history replaces what this hook says.
   if (input.event === "session-start" && input.source === "resume") input.unheard = true;
   const other = env.GEMINI_SESSION_ID !== undefined && env.GEMINI_SESSION_ID !== input.sessionId;
@@ -86,7 +92,10 @@ function edits(place: SetupPlace): Edit[] {
       file,
       path: ["hooks", event],
       client: "gemini",
-      value: { hooks: [{ name: "renn", type: "command", command, timeout: 10_000 }] },
+      value: {
+        ...(event === "BeforeTool" && { matcher: delegateTool }),
+        hooks: [{ name: "renn", type: "command", command, timeout: 10_000 }],
+      },
     }),
   );
   const env = Object.keys(place.env).length ? { env: place.env } : {};

@@ -1,6 +1,6 @@
 // renn's extension for Hummin and for pi, which it is made of. One process holds one conversation. Messages go in as custom messages: steering a running turn,
 // starting one where the session is idle; they are confirmed once the model has answered a request that had them.
-import { BusLink, bus, Mail, thisHost, within } from "./link.js";
+import { BusLink, bus, inTime, Mail, thisHost, within } from "./link.js";
 
 const gatherMs = 200;
 const actMs = 1_000;
@@ -43,7 +43,7 @@ class Conversation {
   }
 
   async ask(event) {
-    this.mail.hooked(await this.link.call("hook", { event, client: "hummin" }));
+    this.mail.hooked(await this.link.hook(event));
   }
 
   heard(event, payload) {
@@ -72,12 +72,12 @@ class Conversation {
     }
   }
 
-  async turnStarts() {
+  async turnStarts(late) {
     this.busy = true;
     await within(500, this.joined);
     await this.link.report("prompt");
     if (this.headless) await this.ask("prompt");
-    const message = this.takeMessage();
+    const message = late() ? null : this.takeMessage();
     return message ? { message } : undefined;
   }
 
@@ -121,14 +121,7 @@ class Conversation {
 export default function renn(pi) {
   let now = null;
   /** Nothing of ours may disturb the session. */
-  const on = (event, act) =>
-    pi.on(event, async (payload, ctx) => {
-      try {
-        return (await within(actMs, act(payload, ctx))) ?? undefined;
-      } catch {
-        return undefined;
-      }
-    });
+  const on = (event, act) => pi.on(event, async (payload, ctx) => (await inTime(actMs, (late) => act(payload, ctx, late))) ?? undefined);
   on("session_start", (event, ctx) => {
     now?.end(false);
     now = new Conversation(pi, event, ctx);
@@ -138,7 +131,7 @@ export default function renn(pi) {
     now = null;
   });
   on("session_info_changed", (event) => now?.renamed(event.name));
-  on("before_agent_start", () => now?.turnStarts());
+  on("before_agent_start", (_event, _ctx, late) => now?.turnStarts(late));
   on("tool_execution_end", () => now?.toolDone());
   on("context", (event) => now?.requested(event.messages));
   on("message_end", (event) => now?.answered(event.message));

@@ -9,6 +9,8 @@ export const bus = { home: "%RENN_HOME%", program: "%RENN_PROGRAM%", version: "%
 export const rennHome = bus.home || process.env.RENN_HOME || `${os.homedir()}/.renn`;
 
 const callMs = 300;
+/** An answer with messages in it is waited for longer than anybody waits for it: one that nobody takes would be lost until the bus gives it up. */
+const hookMs = 10_000;
 const retryMsMax = 30_000;
 /** A little less than the bus waits for a confirmation. */
 const lostMs = 100_000;
@@ -143,6 +145,11 @@ export class BusLink {
     return this.call("session", { ...this.hello(), event });
   }
 
+  /** What there is to say at this event. */
+  hook(event) {
+    return this.call("hook", { event, client: this.hello().client }, hookMs);
+  }
+
   take(text) {
     this.rest += text;
     if (this.rest.length > lineCharactersMax) return this.socket?.destroy();
@@ -251,4 +258,19 @@ export function within(ms, promise) {
   const timer = setTimeout(() => resolve(null), ms);
   timer.unref?.();
   return Promise.race([Promise.resolve(promise).catch(() => null), late]).finally(() => clearTimeout(timer));
+}
+
+/** What `act` gives within `ms`, else null. It is told by `late()` once nobody takes what it gives any more: what it showed then would count as given and be lost. */
+export async function inTime(ms, act) {
+  let over = false;
+  try {
+    return await within(
+      ms,
+      act(() => over),
+    );
+  } catch {
+    return null;
+  } finally {
+    over = true;
+  }
 }

@@ -1,6 +1,6 @@
 // renn's plugin for opencode. Each session of the process has its own connection; subagents (sessions with a parent) have none. Messages go into the prompt or
 // tool result that is being made, else into a prompt of their own, and are confirmed once an answer of the model stands in the session whose question had them.
-import { BusLink, bus, Mail, rennHome, thisHost, within } from "./link.js";
+import { BusLink, bus, inTime, Mail, rennHome, thisHost, within } from "./link.js";
 
 const gatherMs = 200;
 const askMs = 500;
@@ -45,7 +45,7 @@ class Session {
   }
 
   async ask(event) {
-    this.mail.hooked(await this.link.call("hook", { event, client: "opencode" }));
+    this.mail.hooked(await this.link.hook(event));
   }
 
   heard(event, payload) {
@@ -74,7 +74,7 @@ class Session {
   }
 
   /** A user message is being made: our own prompt, or one that can take what waits. */
-  async message(output) {
+  async message(output, late) {
     const id = output.message.id;
     const text = output.parts.find((part) => part.type === "text")?.text;
     const ids = this.pushedTexts.get(text);
@@ -87,16 +87,16 @@ class Session {
     await within(askMs, this.joined);
     await this.link.report("prompt");
     if (headless) await this.ask("prompt");
-    const mail = this.mail.takeAll(id);
+    const mail = late() ? null : this.mail.takeAll(id);
     if (!mail) return;
     const part = { id: `prt_renn${Date.now().toString(36)}${Math.random().toString(36).slice(2, 10)}`, sessionID: this.id, messageID: id };
     output.parts.push({ ...part, type: "text", text: mail.text, synthetic: true });
   }
 
   /** A tool has run: its result can take what waits. Proof is a later answer to the same question. */
-  async toolDone(output) {
+  async toolDone(output, late) {
     if (headless) await this.ask("post-tool");
-    if (typeof output.output !== "string") return;
+    if (late() || typeof output.output !== "string") return;
     const mail = this.mail.empty ? null : this.mail.takeAll({ afterTool: Date.now() });
     if (mail) output.output += `\n\n${mail.text}`;
   }
@@ -174,21 +174,15 @@ export const Renn = async ({ client }) => {
   };
 
   /** Nothing of ours may fail a prompt or a tool. */
-  const safely = (act) => async (input, output) => {
-    try {
-      await within(1_000, act(input, output));
-    } catch {
-      // The session goes on without us.
-    }
-  };
+  const safely = (act) => async (input, output) => void (await inTime(1_000, (late) => act(input, output, late)));
 
   return {
     event: safely(async ({ event }) => handlers[event.type]?.(event.properties ?? {})),
-    "chat.message": safely(async (input, output) => (await sessionOf(input.sessionID))?.message(output)),
+    "chat.message": safely(async (input, output, late) => (await sessionOf(input.sessionID))?.message(output, late)),
     "tool.execute.before": safely(async (input, output) => {
       if (input.tool.startsWith("renn_") && output.args) output.args.renn_session = rootOf(input.sessionID);
     }),
-    "tool.execute.after": safely(async (input, output) => sessions.get(input.sessionID)?.toolDone(output)),
+    "tool.execute.after": safely(async (input, output, late) => sessions.get(input.sessionID)?.toolDone(output, late)),
     "shell.env": safely(async (input, output) => {
       if (input.sessionID) output.env.RENN_SESSION = rootOf(input.sessionID);
       if (bus.home && !process.env.RENN_HOME) output.env.RENN_HOME = rennHome;

@@ -386,6 +386,15 @@ export const requests = {
       continuing: optional(addition(flag("the CLI says that this turn end follows a continuation"))),
       seen: optional(addition(Type.Array(id("message id"), { maxItems: 50, description: "pushed messages that this prompt is made of" }))),
       tools: optional(addition(flag("the session has the renn tools (MCP)"))),
+      subagents: optional(
+        addition(
+          Type.Integer({
+            minimum: -1,
+            maximum: 1,
+            description: "post-tool: one begins (1) or has ended (-1); while any runs, post-tool gives nothing",
+          }),
+        ),
+      ),
     }),
     Type.Object({
       handle: Type.String(),

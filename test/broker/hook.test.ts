@@ -198,6 +198,29 @@ test("session-end brings nothing", () => {
   expect(hook("session-end")).toEqual({ handle: "worker", texts: [], notifications: [], more: 0, block: false });
 });
 
+describe("subagents whose tool calls look like the session's own", () => {
+  test("get nothing; the session has it after the last of them", () => {
+    const { hook, send, state } = hooked("gemini");
+    hook("prompt");
+    hook("post-tool", { subagents: 1 });
+    hook("post-tool", { subagents: 1 });
+    send("not for them");
+    expect(hook("post-tool")).toMatchObject({ texts: [], more: 0 });
+    expect(hook("post-tool", { subagents: -1 }).texts).toEqual([]);
+    expect([hook("post-tool").texts, state()]).toEqual([[], "queued"]);
+    expect(hook("post-tool", { subagents: -1 }).texts).toHaveLength(1);
+  });
+
+  for (const event of ["prompt", "stop", "session-start"])
+    test(`are over at a ${event}, though their end was never reported`, () => {
+      const { hook, send } = hooked("gemini");
+      hook("post-tool", { subagents: 1 });
+      hook(event);
+      send("for the session");
+      expect(hook("post-tool").texts).toHaveLength(1);
+    });
+});
+
 describe("whose hook it is", () => {
   test("the connection's own, which handle may name, also by its old name; another's is bad_request", () => {
     const { worker, ann } = hooked();

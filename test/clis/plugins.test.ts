@@ -12,26 +12,32 @@ afterEach(() => {
 
 const text = (id: number) => `[murmur m${id} thread 7 #3 from renn to x]\nhello ${id}`;
 
-/** A broker whose sessions have an intro, and the plugin for it. `push` sends to whoever listens. */
-async function world(name: "opencode" | "hummin", down = false) {
+/**
+ * A broker whose sessions have an intro, and the plugin for it. `push` sends to whoever listens. `down` has no broker; `slow` hands m42 to a session that starts,
+ * and meanwhile the program stands still for longer than a plugin may take.
+ */
+async function world(name: "opencode" | "hummin", how?: "down" | "slow") {
   const home = emptyHome();
   const lines: Line[] = [];
   const listeners: ((frame: object) => void)[] = [];
-  const broker = down
-    ? null
-    : fakeBroker(home, (line, answer) => {
-        lines.push(line);
-        if (line.type === "session" && line.listen === true && !listeners.includes(answer)) listeners.push(answer);
-        const payload = {
-          handle: "x",
-          texts: [],
-          notifications: [],
-          more: 0,
-          block: false,
-          ...(line.event === "session-start" && { intro: "You are x." }),
-        };
-        answer({ id: line.id, ok: true, result: line.type === "hook" ? payload : { handle: "x" } });
-      });
+  const broker =
+    how === "down"
+      ? null
+      : fakeBroker(home, (line, answer) => {
+          lines.push(line);
+          if (line.type === "session" && line.listen === true && !listeners.includes(answer)) listeners.push(answer);
+          const slow = how === "slow" && line.type === "hook" && line.event === "session-start";
+          for (const end = performance.now() + 1_100; slow && performance.now() < end; );
+          const payload = {
+            handle: "x",
+            texts: slow ? [text(42)] : [],
+            notifications: [],
+            more: 0,
+            block: false,
+            ...(line.event === "session-start" && { intro: "You are x." }),
+          };
+          answer({ id: line.id, ok: true, result: line.type === "hook" ? payload : { handle: "x" } });
+        });
   const file = `${home.home}/renn-${Math.random()}.${name === "hummin" ? "ts" : "js"}`;
   writeFileSync(file, pluginText(name, home.home, "/bin/false"));
   ends.push(() => {
@@ -45,8 +51,8 @@ async function world(name: "opencode" | "hummin", down = false) {
 }
 
 describe("opencode", () => {
-  async function opencode(down = false) {
-    const w = await world("opencode", down);
+  async function opencode(how?: "down" | "slow") {
+    const w = await world("opencode", how);
     const prompts: { path: { id: string }; body: { parts: { text: string }[] } }[] = [];
     const infos: Record<string, object> = {
       s1: { id: "s1", title: "New session - 2026-12-01T00:00:00Z", directory: "/w" },
@@ -129,6 +135,17 @@ describe("opencode", () => {
     expect(o.prompts[2]?.body.parts[0]?.text).toBe(text(42));
   });
 
+  test("what comes too late for a prompt is not said to be in it, and goes into the next", async () => {
+    const o = await opencode("slow");
+    expect(await o.prompt("s1", "msg_1", "hi")).toEqual(["hi"]);
+    expect(await o.prompt("s1", "msg_2", "more")).toEqual(["more", `You are x.\n\n${text(42)}`]);
+    await o.answer("msg_1");
+    expect(o.delivered()).toEqual([]);
+    await o.answer("msg_2");
+    await until(() => o.delivered().length === 1);
+    expect(o.delivered()).toEqual([[42]]);
+  });
+
   test("between tool calls", async () => {
     const o = await opencode();
     await o.prompt("s1", "msg_1", "hi");
@@ -170,7 +187,7 @@ describe("opencode", () => {
   });
 
   test("without a broker, and with inputs that make no sense, nothing fails", async () => {
-    const o = await opencode(true);
+    const o = await opencode("down");
     expect(await o.prompt("s1", "msg_1", "hi")).toEqual(["hi"]);
     for (const type of [
       "session.created",
@@ -189,8 +206,8 @@ describe("opencode", () => {
 });
 
 describe("hummin", () => {
-  async function hummin() {
-    const w = await world("hummin");
+  async function hummin(how?: "slow") {
+    const w = await world("hummin", how);
     const handlers = new Map<string, (event: object, ctx: object) => Promise<unknown>>();
     const sent: { message: { content: string }; options: object }[] = [];
     w.module.default({
@@ -201,7 +218,7 @@ describe("hummin", () => {
     const ctx = { cwd: "/w", hasUI: true, sessionManager: { getSessionId: () => "p1", getSessionFile: () => "/s/p1.jsonl" } };
     const fire = async (name: string, event: object = {}) => handlers.get(name)?.(event, ctx);
     await fire("session_start", { reason: "startup" });
-    await until(w.listening);
+    if (how !== "slow") await until(w.listening);
     return { ...w, sent, fire };
   }
 
@@ -223,6 +240,12 @@ describe("hummin", () => {
     await h.fire("message_end", { message: { role: "assistant", stopReason: "stop" } });
     await until(() => h.delivered().length === 1);
     expect(h.delivered()).toEqual([[42]]);
+  });
+
+  test("what comes too late for a turn goes into the next", async () => {
+    const h = await hummin("slow");
+    expect(await h.fire("before_agent_start")).toBeUndefined();
+    expect(await h.fire("before_agent_start")).toMatchObject({ message: { content: `You are x.\n\n${text(42)}` } });
   });
 
   test("what waits goes into the turn that begins; the end is told", async () => {

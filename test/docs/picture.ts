@@ -1,5 +1,5 @@
-// A terminal's text as an SVG picture, for the README: ANSI text on standard input, the picture on standard output. CONTRIBUTING.md says how it is taken.
-const columns = 80;
+// A terminal's text as an SVG picture, for the README: ANSI text on standard input, the picture on standard output. The arguments are its title and how many columns
+// the terminal has (80). CONTRIBUTING.md says how it is taken.
 const cellWidth = 8.4;
 const lineHeight = 18;
 const padding = 16;
@@ -10,20 +10,34 @@ const foreground = "#d5d8de";
 const palette = ["#3b4048", "#f07178", "#a5d38a", "#e6c07b", "#7aa8f5", "#d291e4", "#6cc7d0", "#d5d8de"];
 const bright = ["#7f8794", "#ff8b92", "#bfe8a6", "#f7d798", "#9cc0ff", "#e4aef2", "#8fe0e8", "#ffffff"];
 
-type Style = { colour: string; bold: boolean; dim: boolean };
+type Style = { colour: string; behind: string; bold: boolean; dim: boolean };
 type Span = Style & { text: string; column: number };
 
-const plain = (): Style => ({ colour: foreground, bold: false, dim: false });
+const plain = (): Style => ({ colour: foreground, behind: background, bold: false, dim: false });
 
-function apply(style: Style, code: number): Style {
+/** Colour `n` of the 256. */
+function indexed(n: number): string {
+  if (n < 16) return (n < 8 ? palette[n] : bright[n - 8]) ?? foreground;
+  const step = (of: number) => (of ? 55 + 40 * of : 0);
+  const at = n - 16;
+  const grey = 8 + 10 * (n - 232);
+  const parts = n > 231 ? [grey, grey, grey] : [step(Math.floor(at / 36)), step(Math.floor(at / 6) % 6), step(at % 6)];
+  return `#${parts.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** The style after a code of an escape; what belongs to it is taken from `more`. */
+function apply(style: Style, code: number, more: number[]): Style {
   if (code === 0) return plain();
   if (code === 1) return { ...style, bold: true };
   if (code === 2) return { ...style, dim: true };
+  if (code === 7) return { ...style, colour: style.behind, behind: style.colour };
   if (code === 22) return { ...style, bold: false, dim: false };
   if (code === 39) return { ...style, colour: foreground };
-  if (code >= 30 && code <= 37) return { ...style, colour: palette[code - 30] ?? foreground };
-  if (code >= 90 && code <= 97) return { ...style, colour: bright[code - 90] ?? foreground };
-  return style;
+  if (code === 49) return { ...style, behind: background };
+  if (code === 38 || code === 48) return { ...style, [code === 38 ? "colour" : "behind"]: indexed(more.splice(0, 2)[1] ?? 0) };
+  const colour = code % 10 < 8 ? (code < 90 ? palette : bright)[code % 10] : undefined;
+  if (colour && /^(?:3|9)\d$/.test(`${code}`)) return { ...style, colour };
+  return colour && /^(?:4|10)\d$/.test(`${code}`) ? { ...style, behind: colour } : style;
 }
 
 /** One line as spans of one style each. The style goes on from line to line, as in a terminal. */
@@ -32,8 +46,11 @@ function spansOf(line: string, state: { style: Style }): Span[] {
   let column = 0;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the escapes of a terminal are what this reads
   for (const [, codes, text] of line.matchAll(/\x1b\[([\d;]*)m|([^\x1b]+)/g)) {
-    if (text === undefined) for (const code of (codes || "0").split(";")) state.style = apply(state.style, Number(code));
-    else {
+    if (text === undefined) {
+      const left = (codes || "0").split(";").map(Number);
+      for (let code = left.shift(); code !== undefined; code = left.shift()) state.style = apply(state.style, code, left);
+    } else {
+      if (state.style.behind !== background) spans.push({ ...state.style, text: " ".repeat([...text].length), column });
       // Words alone, each at its column: what drawers of SVG make of several spaces differs.
       for (const word of text.matchAll(/\S+(?: \S+)*/g)) {
         const at = column + [...text.slice(0, word.index)].length;
@@ -47,16 +64,19 @@ function spansOf(line: string, state: { style: Style }): Span[] {
 
 const escapeXml = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
-/** `textLength` keeps the columns in line whatever font the reader has. */
+/** `textLength` keeps the columns in line whatever font the reader has. A span of spaces is what stands behind others. */
 function spanXml(span: Span, y: number): string {
   const width = [...span.text].length * cellWidth;
+  const left = (padding + span.column * cellWidth).toFixed(1);
+  if (!span.text.trim())
+    return `<rect x="${left}" y="${y - 13}" width="${width.toFixed(1)}" height="${lineHeight}" fill="${span.behind}"/>`;
   const weight = span.bold ? ' font-weight="700"' : "";
   const opacity = span.dim ? ' opacity="0.6"' : "";
-  const place = `x="${(padding + span.column * cellWidth).toFixed(1)}" y="${y}" textLength="${width.toFixed(1)}"`;
+  const place = `x="${left}" y="${y}" textLength="${width.toFixed(1)}"`;
   return `<text ${place} lengthAdjust="spacingAndGlyphs" fill="${span.colour}"${weight}${opacity}>${escapeXml(span.text)}</text>`;
 }
 
-function picture(ansi: string, title: string): string {
+function picture(ansi: string, title: string, columns: number): string {
   const lines = ansi.replace(/^\n+|\s+$/g, "").split("\n");
   const state = { style: plain() };
   const width = Math.ceil(padding * 2 + columns * cellWidth);
@@ -76,4 +96,4 @@ function picture(ansi: string, title: string): string {
   ].join("\n");
 }
 
-if (import.meta.main) process.stdout.write(picture(await Bun.stdin.text(), process.argv[2] ?? "renn"));
+if (import.meta.main) process.stdout.write(picture(await Bun.stdin.text(), process.argv[2] ?? "renn", Number(process.argv[3] ?? 80)));

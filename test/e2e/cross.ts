@@ -37,7 +37,7 @@ export function crossScenarios(world: World, terminals: Terminals): Scenario[] {
 }
 
 /** A number that a tool's result in the request names. */
-function numberIn(request: string, field: string): number {
+export function numberIn(request: string, field: string): number {
   const found = [...request.matchAll(new RegExp(`\\\\*"${field}\\\\*":\\s*(\\d+)`, "g"))].at(-1);
   must(found, `no ${field} in the model's request`);
   return Number(found[1]);
@@ -64,8 +64,10 @@ async function expert(
 }
 
 async function consults(world: World, terminals: Terminals, folders: { asks: string; codex: string; opencode: string }): Promise<void> {
-  const yes = await expert(world, terminals, codex, folders.codex, "agree");
-  const no = await expert(world, terminals, opencode, folders.opencode, "disagree");
+  const [yes, no] = await Promise.all([
+    expert(world, terminals, codex, folders.codex, "agree"),
+    expert(world, terminals, opencode, folders.opencode, "disagree"),
+  ]);
   const model = new Model();
   let threadId = 0;
   model.script(
@@ -99,18 +101,20 @@ async function toolToHook(world: World, folders: { asks: string; answers: string
     (request) => ({ tool: gemini.tool("reply"), input: { messageId: newestId(request), body: "it is 8080", verdict: "info" } }),
     { say: "done" },
   );
-  await hold.started();
-  const to = await world.handleIn(folders.answers);
   const model = new Model();
-  model.script(
-    { tool: claude.tool("send"), input: { to: [to], body: "which port is it?" } },
-    (request) => {
-      hold.open();
-      return { tool: claude.tool("wait"), input: { threadId: numberIn(request, "threadId") } };
-    },
-    { say: "thanks" },
-  );
-  await run(world, claude, folders.asks, "ask for the port", { model });
+  const to = await hold.during(async () => {
+    const handle = await world.handleIn(folders.answers);
+    model.script(
+      { tool: claude.tool("send"), input: { to: [handle], body: "which port is it?" } },
+      (request) => {
+        hold.open();
+        return { tool: claude.tool("wait"), input: { threadId: numberIn(request, "threadId") } };
+      },
+      { say: "thanks" },
+    );
+    await run(world, claude, folders.asks, "ask for the port", { model });
+    return handle;
+  });
   await other.ended;
   must(model.has(2, "it is 8080"), `the wait gave ${model.tail(2)}`);
   const messageId = newestId(other.model.requests[1] ?? "");

@@ -38,7 +38,7 @@ export class Model {
   /** The number of the first request from `from` on that has the text, once there is one. */
   async saw(text: string, from = 0, ms?: number): Promise<number> {
     const at = await until(
-      `a model request with ${JSON.stringify(text)} (${this.requests.length} requests)`,
+      () => `a model request with ${JSON.stringify(text)} (${this.requests.length} requests)`,
       () => 1 + this.requests.findIndex((r, i) => i >= from && r.includes(inJson(text))),
       ms,
     );

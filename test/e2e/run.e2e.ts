@@ -31,7 +31,7 @@ type Group = { name: string; clis: Cli[]; scenarios: (world: World, terminals: T
 const group = (cli: Cli, scenarios: Scenarios): Group => ({
   name: cli.name,
   clis: [cli],
-  scenarios: (w, t) => [...scenarios(w, t, cli), leaving(w, cli)],
+  scenarios: (w, t) => [...scenarios(w, t, cli), leaving(w, t, cli)],
 });
 const waking: Scenarios = (w, t, c) => [...headlessScenarios(w, c), ...wakingScenarios(w, t, c), ...namingScenarios(w, t, c)];
 const pulled: Scenarios = (w, t, c) => [...headlessScenarios(w, c), ...pulledScenarios(w, t, c), ...namingScenarios(w, t, c)];

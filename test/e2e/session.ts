@@ -17,12 +17,10 @@ export type Cli = {
   /** The commands of its terminal that begin anew and that name the session, where it has such. */
   clear?: string;
   rename?: string;
-  /** What its model answers to have a subagent do something, and to wait for it. */
-  subagent(prompt: string): Turn[];
+  /** What its model answers to have a subagent do something, and to wait for it; absent where it has no subagents. */
+  subagent?(prompt: string): Turn[];
   /** Its session takes its name from `RENN_HANDLE`. */
   takesHandle?: boolean;
-  /** Its hooks do not tell a subagent's tool calls from the session's own. */
-  hidesSubagents?: boolean;
   /** Files under the home that init writes to. */
   joinedBy: string[];
   /** Writes the configuration that makes it work offline. */
@@ -88,6 +86,11 @@ export class Terminals {
   private readonly opened: number[] = [];
   private host: { child: Bun.Subprocess; model: Model } | undefined;
 
+  constructor() {
+    // One that ends with its last session would take one along that is being made just then.
+    this.tmux("start-server", ";", "set-option", "-g", "exit-empty", "off");
+  }
+
   tmux(...args: string[]): string {
     const ran = Bun.spawnSync(["tmux", "-S", join(this.folder, "sock"), "-f", "/dev/null", ...args], {
       env: { PATH: "/usr/bin:/bin", LANG: "C.UTF-8", TERM: "xterm-256color" },
@@ -96,22 +99,23 @@ export class Terminals {
     return ran.stdout.toString();
   }
 
-  /** Starts a CLI in a terminal and waits until it can be typed into. */
+  /** Starts a CLI in a terminal of its own, or in a pane that is there, and waits until it can be typed into. */
   async open(
     world: World,
     cli: Cli,
     folder: string,
-    more: { resume?: boolean; model?: Model; env?: Record<string, string> } = {},
+    more: { resume?: boolean; model?: Model; env?: Record<string, string>; pane?: string } = {},
   ): Promise<Terminal> {
     const host = await this.hostFor(world, cli);
     const model = host?.model ?? more.model ?? new Model();
-    const name = `t${++this.count}`;
+    const name = more.pane ?? `t${++this.count}`;
     const env = { ...world.env, ...cli.env(model), PWD: folder, ...more.env };
     const words = ["env", "-i", ...Object.entries(env).map(([k, v]) => `${k}=${v}`), ...cli.tui(more.resume ?? false, folder, world)];
-    this.tmux("new-session", "-d", "-s", name, "-x", "160", "-y", "45", "-c", folder, ...words);
+    const place = more.pane ? ["respawn-pane", "-k", "-t", name] : ["new-session", "-d", "-s", name, "-x", "160", "-y", "45"];
+    this.tmux(...place, "-c", folder, ...words);
     const terminal = new Terminal(this, name, model, host?.child.pid);
     this.opened.push(terminal.pid);
-    await terminal.shows(cli.ready, 120_000);
+    await terminal.shows(cli.ready);
     return terminal;
   }
 
@@ -162,8 +166,12 @@ export class Terminal {
     this.terminals = terminals;
     this.name = name;
     this.model = model;
-    this.pid = Number(terminals.tmux("list-panes", "-t", name, "-F", "#{pane_pid}").trim());
+    this.pid = Number(terminals.tmux("display-message", "-p", "-t", name, "#{pane_pid}").trim());
     this.host = host ?? this.pid;
+  }
+
+  get lives(): boolean {
+    return alive(this.pid);
   }
 
   screen(): string {
@@ -171,7 +179,7 @@ export class Terminal {
   }
 
   /** Waits for something on the screen. */
-  async shows(wanted: RegExp, ms = 90_000): Promise<void> {
+  async shows(wanted: RegExp, ms?: number): Promise<void> {
     try {
       await until(`${wanted} on the screen`, () => wanted.test(this.screen()), ms);
     } catch (error) {
@@ -199,7 +207,7 @@ export class Terminal {
       try {
         return await this.model.saw(text, from, 5_000);
       } catch (error) {
-        if (tries === 9) throw new Error(`${error instanceof Error ? error.message : error}; it shows:\n${this.screen().trim()}`);
+        if (tries === 23) throw new Error(`${error instanceof Error ? error.message : error}; it shows:\n${this.screen().trim()}`);
         this.key("Enter");
       }
     }

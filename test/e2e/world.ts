@@ -16,6 +16,9 @@ type Why = { handle: string; state: string; presence: string; attempts: { channe
 
 type Peer = { handle: string; cwd: string | null; presence: string; client: string | null };
 
+/** Whether the peer's session lives. */
+export const isThere = (peer: Peer): boolean => !/offline/.test(peer.presence);
+
 export class World {
   readonly root: string;
   readonly home: string;
@@ -38,8 +41,8 @@ export class World {
     this.env = { PATH: `${this.bin}:/usr/local/bin:/usr/bin:/bin`, HOME: this.home, TERM: "xterm-256color", LANG: "C.UTF-8" };
     // Some CLIs run the user's login shell.
     writeFileSync(join(this.home, ".profile"), `PATH="${this.env.PATH}"\n`);
-    // Many scenarios share the owner as sender.
-    writeFileSync(join(this.home, ".renn", "config.json"), JSON.stringify({ limits: { sendsPerWindow: 500 } }));
+    // Many scenarios share the owner as sender, and one that is tried again says the same again.
+    writeFileSync(join(this.home, ".renn", "config.json"), JSON.stringify({ limits: { sendsPerWindow: 500, duplicateWindowMs: 100 } }));
   }
 
   /** A new project folder. */
@@ -147,7 +150,7 @@ exec '${this.program}' "$@"
   }
 
   /** Waits until the delivery is in the state; the way that it went. */
-  async state(messageId: number, handle: string, state: string, ms = 60_000): Promise<Why> {
+  async state(messageId: number, handle: string, state: string, ms?: number): Promise<Why> {
     let last: Why | undefined;
     try {
       return await until(
@@ -169,9 +172,12 @@ exec '${this.program}' "$@"
     return peers.filter((p) => p.cwd === folder);
   }
 
-  /** The one handle of a folder, once its session is on the bus. */
+  /** The handle of a folder's session, once it is on the bus: of one that lives, else of one that has ended. */
   async handleIn(folder: string, wanted: (peer: Peer) => boolean = () => true): Promise<string> {
-    const peer = await until(`a session in ${folder}`, async () => (await this.peersIn(folder)).find(wanted));
+    const peer = await until(`a session in ${folder}`, async () => {
+      const peers = (await this.peersIn(folder)).filter(wanted);
+      return peers.find(isThere) ?? peers[0];
+    });
     return peer.handle;
   }
 

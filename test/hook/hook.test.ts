@@ -65,6 +65,23 @@ describe("what is printed", () => {
 });
 
 describe("what the broker hears", () => {
+  test("Gemini's subagents are counted, since their tool calls look like the session's own; its other tools are not looked at beforehand", async () => {
+    const w = world();
+    for (const [event, tool_name] of [
+      ["BeforeTool", "invoke_agent"],
+      ["BeforeTool", "read_file"],
+      ["AfterTool", "read_file"],
+      ["AfterTool", "invoke_agent"],
+    ])
+      expect((await w.run(["gemini"], payloads.gemini(event as string, { tool_name }))).out).toBe("{}");
+    const heard = w.lines.filter((line) => line.type === "hook").map(({ event, subagents }) => [event, subagents]);
+    expect(heard).toEqual([
+      ["post-tool", 1],
+      ["post-tool", undefined],
+      ["post-tool", -1],
+    ]);
+  });
+
   test("auth, session and hook in one write", async () => {
     const w = world();
     await w.run(["claude"], payloads.claude("UserPromptSubmit", { session_title: "My Title", permission_mode: "bypassPermissions" }));

@@ -37,8 +37,9 @@ export function hook(bus: Bus, conn: Conn, f: Fields<"hook">): Result<"hook"> {
   if (session) sessionWasActive(bus, session);
   if (f.event === "prompt" && session) set(bus, session, "continued", false);
   if (f.tools !== undefined && session) set(bus, session, "tools", f.tools);
+  if (session) countSubagents(bus, session, f);
   const empty = { handle: peer.handle, texts: [], notifications: [], more: 0, block: false };
-  if (f.event === "session-end") return empty;
+  if (f.event === "session-end" || (f.event === "post-tool" && session?.subagents)) return empty;
   if (f.event !== "stop") return fill(bus, conn, peer, session, f);
   const given = session && mayContinue(bus, session, peer, f) ? fill(bus, conn, peer, session, f) : empty;
   if (!session || !given.texts.length) {
@@ -56,6 +57,11 @@ function confirmEarlier(bus: Bus, peer: Peer, session: Session | null, f: Fields
   for (const id of f.seen ?? []) if (peer.handouts.get(id)?.channel === "native") advance(bus, id, peer, "delivered", "proven");
   if (session) lookAtTranscript(bus, session);
   confirmUnproven(bus, peer);
+}
+
+/** What is given between a subagent's tool calls never reaches the session itself. Where a turn begins or ends none runs, whatever was not reported. */
+function countSubagents(bus: Bus, session: Session, f: Fields<"hook">): void {
+  set(bus, session, "subagents", f.event === "post-tool" ? Math.max(0, session.subagents + (f.subagents ?? 0)) : 0);
 }
 
 /** A turn end may go on once a chain, never against the CLI's own mark, never in a run that ends with its answer. */

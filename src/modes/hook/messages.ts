@@ -22,7 +22,7 @@ export function requestLines(
   headless: boolean | undefined,
   tools = false,
 ): string[] {
-  const { event, sessionId, continuing, seen, unheard, pid: _pid, ...rest } = input;
+  const { event, sessionId, continuing, seen, subagents, unheard, pid: _pid, ...rest } = input;
   const session = requestLine(2, "session", {
     ...rest,
     event: reported[event],
@@ -34,7 +34,7 @@ export function requestLines(
   });
   return event === "session-end" || unheard
     ? [session]
-    : [session, requestLine(3, "hook", { event, client, continuing, seen, ...(tools && { tools }) })];
+    : [session, requestLine(3, "hook", { event, client, continuing, seen, subagents, ...(tools && { tools }) })];
 }
 
 /** The broker's hook payload as one text for the session; empty where there is nothing to say. */

@@ -22,10 +22,7 @@ export function codexSandbox(world: World, codex: Cli): Scenario[] {
       () => ({ tool: cli.tool("reply"), input: { messageId: id, body: "by tool", verdict: "info" } }),
       { say: "done" },
     );
-    await hold.started();
-    const handle = await world.handleIn(folder);
-    const sent = await world.send(handle, "from outside the sandbox");
-    hold.open();
+    const sent = await hold.during(async () => world.send(await world.handleIn(folder), "from outside the sandbox"));
     const answer = await answersTo(world, sent.threadId);
     await ended;
     must(answer.replies[0]?.body === "by tool", `the wait ended with ${JSON.stringify(answer)}`);

@@ -8,7 +8,6 @@ export const gemini: Cli = {
   joinedBy: [".gemini/settings.json"],
   takesHandle: true,
   clear: "/clear",
-  hidesSubagents: true,
   prepare(world) {
     world.write(".gemini/settings.json", {
       general: { enableAutoUpdate: false, enableAutoUpdateNotification: false },

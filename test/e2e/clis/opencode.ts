@@ -1,8 +1,11 @@
 // opencode, offline. Its plugin package is copied, since it would otherwise be fetched for each new configuration folder.
-import { cpSync } from "node:fs";
+import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { opencodePlugin } from "../install.ts";
 import type { Cli } from "../session.ts";
+
+/** No models but ours: reading those that it has built in costs it seconds at each start. */
+const models = join(opencodePlugin, "models.json");
 
 export const opencode: Cli = {
   name: "opencode 1.18.33",
@@ -26,12 +29,14 @@ export const opencode: Cli = {
         },
       },
     });
+    writeFileSync(models, "{}");
     cpSync(opencodePlugin, join(world.home, ".config/opencode"), { recursive: true });
   },
   env: (model) => ({
     FAKE_URL: model.url,
     OPENCODE_DISABLE_AUTOUPDATE: "1",
     OPENCODE_DISABLE_MODELS_FETCH: "1",
+    OPENCODE_MODELS_PATH: models,
     OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
     OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
     npm_config_registry: "http://127.0.0.1:9/",

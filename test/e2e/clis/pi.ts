@@ -28,8 +28,6 @@ export default (pi) => {
   ready: /fake-model/,
   tool: (name) => `mcp__renn__${name}`,
   shell: (command) => ({ tool: "bash", input: { command } }),
-  // It has no subagents.
-  subagent: () => [],
 };
 
 const model = ["--provider", "fake", "--model", "fake-model"];
