@@ -24,7 +24,7 @@ class SocketSink implements Sink {
   private readonly socket: BusSocket;
   private readonly dirty: Set<SocketSink>;
   private chunks: Chunk[] = [];
-  private texts: string[] = [];
+  private text = "";
   private waiting = 0;
   private ending = false;
   private dropping = false;
@@ -35,9 +35,9 @@ class SocketSink implements Sink {
   }
 
   write(line: string, taken?: () => void): void {
-    this.texts.push(line);
+    this.text += line;
     this.waiting += line.length;
-    if (taken) this.encode(taken);
+    if (taken) this.keep(0, taken);
     this.dirty.add(this);
   }
 
@@ -55,17 +55,31 @@ class SocketSink implements Sink {
     return this.waiting;
   }
 
-  private encode(taken?: () => void): void {
-    if (!this.texts.length) return;
-    const bytes = Buffer.from(this.texts.length === 1 ? (this.texts[0] ?? "") : this.texts.join(""));
-    this.texts = [];
-    this.chunks.push({ bytes, taken });
+  /** What is gathered, but for its first `written` bytes, goes when the socket has taken what is before it. */
+  private keep(written: number, taken?: () => void): void {
+    this.chunks.push({ bytes: Buffer.from(this.text).subarray(written), taken });
+    this.text = "";
   }
 
   /** Writes what the socket takes; the rest waits for its drain. */
   flush(): void {
     if (this.dropping) return void this.socket.terminate();
-    this.encode();
+    if (!this.chunks.length) this.writeText();
+    else this.writeChunks();
+    this.waiting = this.chunks.reduce((sum, c) => sum + c.bytes.length, 0);
+    if (!this.chunks.length && this.ending) this.socket.end();
+  }
+
+  /** As a text it is written without a buffer made of it, which is what nearly every write needs. */
+  private writeText(): void {
+    if (!this.text) return;
+    const written = Math.max(0, this.socket.write(this.text));
+    if (written < Buffer.byteLength(this.text)) this.keep(written);
+    else this.text = "";
+  }
+
+  private writeChunks(): void {
+    if (this.text) this.keep(0);
     let chunk = this.chunks[0];
     while (chunk) {
       const written = this.socket.write(chunk.bytes);
@@ -78,8 +92,6 @@ class SocketSink implements Sink {
       chunk.taken?.();
       chunk = this.chunks[0];
     }
-    this.waiting = this.chunks.reduce((sum, c) => sum + c.bytes.length, 0);
-    if (!this.chunks.length && this.ending) this.socket.end();
   }
 }
 
