@@ -5,6 +5,7 @@ import type { ClientName } from "../protocol/constants.ts";
 import { ProtocolError } from "../protocol/errors.ts";
 import { errorLine } from "../protocol/frames.ts";
 import { hasVisible } from "../protocol/text.ts";
+import type { SplitLine } from "../wire.ts";
 import { type Bus, type BusOptions, type Conn, due, type QueuedLine, type Sink } from "./bus.ts";
 import { handleLine, isDurable, type Line, lastOfTurn, readLine } from "./dispatch.ts";
 import { replyAs } from "./handlers/send.ts";
@@ -16,7 +17,9 @@ import { newBus, newConn } from "./new-bus.ts";
 import { sendNews } from "./news.ts";
 import { checkProofs } from "./proof.ts";
 import { checkSessions } from "./session-ends.ts";
+import { takeBackSteps } from "./steps.ts";
 import { checkAuth, checkGrace } from "./time.ts";
+import { decodeLine } from "./validate.ts";
 import { cancelWait, expireWaits } from "./waits.ts";
 
 /** Lines handled in one turn at the most, so that no connection waits long behind others. */
@@ -64,10 +67,10 @@ export class Broker {
     return conn;
   }
 
-  /** A line has come; it is handled in a later turn. The bytes must not change any more. */
-  line(conn: Conn, line: QueuedLine): void {
+  /** A line has come; it is handled in a later turn. Its bytes are not looked at again. */
+  line(conn: Conn, line: SplitLine): void {
     if (conn.closed || conn.closing) return;
-    conn.lines.push(line);
+    conn.lines.push(line === "too-long" ? null : decodeLine(line));
     this.ready.add(conn);
     this.wake();
   }
@@ -147,11 +150,13 @@ export class Broker {
 
   private handleAll(lines: readonly Line[]): void {
     const { counts, system } = this.bus;
+    let from = system.monotonic();
     for (const line of lines) {
-      const from = system.monotonic();
       handleLine(this.bus, line);
+      const to = system.monotonic();
       counts.requests++;
-      counts.timings[counts.timingAt++ % counts.timings.length] = (system.monotonic() - from) * 1000;
+      counts.timings[counts.timingAt++ % counts.timings.length] = (to - from) * 1000;
+      from = to;
     }
   }
 
@@ -193,7 +198,7 @@ export class Broker {
     } catch (again) {
       bus.log("error", "rollback-failed", { error: String(again) });
     }
-    for (const undo of bus.steps.splice(0).reverse()) undo();
+    takeBackSteps(bus.steps);
     bus.threads.clear();
     bus.out.length = 0;
     bus.after.length = 0;

@@ -7,7 +7,7 @@ import type { Conn, Sink } from "./bus.ts";
 
 /** What a connection may have lying in the broker, unread lines or unsent answers, before it is not read from any more. */
 const heldBytesMax = 4 * 1_048_576;
-/** What a waiting line costs beside its bytes. */
+/** What a waiting line costs beside its text. */
 const lineCostBytes = 128;
 
 /** How often, and how many times, the end looks whether everything has left. */
@@ -171,10 +171,7 @@ export class Server {
     const state = socket.data;
     if (!state || this.stopping) return;
     state.splitter.push(bytes, (line) => {
-      if (line === "too-long") return this.broker.line(state.conn, line);
-      if (!line.length) return;
-      // The buffer belongs to the socket: what waits for its turn is a copy.
-      this.broker.line(state.conn, line.slice());
+      if (line.length) this.broker.line(state.conn, line);
     });
     if (!this.holdsTooMuch(state)) return;
     socket.pause();
@@ -189,7 +186,7 @@ export class Server {
 
   private holdsTooMuch(state: State): boolean {
     let bytes = state.sink.pending();
-    for (const line of state.conn.lines) bytes += typeof line === "string" ? 0 : line.length + lineCostBytes;
+    for (const line of state.conn.lines) bytes += (line?.length ?? 0) + lineCostBytes;
     return bytes > heldBytesMax;
   }
 
