@@ -22,8 +22,11 @@ import { checkAuth, checkGrace } from "./time.ts";
 import { decodeLine } from "./validate.ts";
 import { cancelWait, expireWaits } from "./waits.ts";
 
-/** Lines handled in one turn at the most, so that no connection waits long behind others. */
-const turnLinesMax = 1024;
+/**
+ * Lines handled in one turn at the most, so that no connection waits long behind others, and that those who have their answers can ask on while the
+ * next turn is handled: with all that is in flight in one turn, the broker and its clients wait for each other.
+ */
+const turnLinesMax = 512;
 /** A connection that has this much unsent is not read from; with this much of events it is dropped (semantics §2). */
 const unsentPauseBytes = 4 * 1_048_576;
 const unsentDropBytes = 8 * 1_048_576;
