@@ -6,8 +6,8 @@ import { ProtocolError } from "../protocol/errors.ts";
 import { errorLine } from "../protocol/frames.ts";
 import { hasVisible } from "../protocol/text.ts";
 import type { SplitLine } from "../wire.ts";
-import { type Bus, type BusOptions, type Conn, due, type QueuedLine, type Sink } from "./bus.ts";
-import { handleLine, isDurable, type Line, lastOfTurn, readLine } from "./dispatch.ts";
+import { type Bus, type BusOptions, type Conn, due, type Sink } from "./bus.ts";
+import { handleLine, isDurable, type Line, readLine } from "./dispatch.ts";
 import { replyAs } from "./handlers/send.ts";
 import { keepHouse, wakeHouse } from "./housekeeping.ts";
 import { sessionKey, unbind } from "./identity.ts";
@@ -16,17 +16,13 @@ import { nativeOutcome } from "./native.ts";
 import { newBus, newConn } from "./new-bus.ts";
 import { sendNews } from "./news.ts";
 import { checkProofs } from "./proof.ts";
+import { takeLines } from "./ready.ts";
 import { checkSessions } from "./session-ends.ts";
 import { takeBackSteps } from "./steps.ts";
 import { checkAuth, checkGrace } from "./time.ts";
 import { decodeLine } from "./validate.ts";
 import { cancelWait, expireWaits } from "./waits.ts";
 
-/**
- * Lines handled in one turn at the most, so that no connection waits long behind others, and that those who have their answers can ask on while the
- * next turn is handled: with all that is in flight in one turn, the broker and its clients wait for each other.
- */
-const turnLinesMax = 512;
 /** A connection that has this much unsent is not read from; with this much of events it is dropped (semantics §2). */
 const unsentPauseBytes = 4 * 1_048_576;
 const unsentDropBytes = 8 * 1_048_576;
@@ -125,30 +121,12 @@ export class Broker {
       this.inTurn(false, () => {
         for (const step of steps) step();
       });
-    const lines = this.takeLines();
+    const lines = takeLines(this.ready, (conn) => this.mayRead(conn));
     if (!lines.length) return;
     if (!this.inTurn(lines.some(isDurable), () => this.handleAll(lines)))
       for (const line of lines) if (!this.inTurn(isDurable(line), () => this.handleAll([line]))) this.answerInternal(line);
     for (const conn of this.bus.conns) if (conn.halfClosed) this.endIfDone(conn);
     wakeHouse(this.bus);
-  }
-
-  /** Round robin over connections. */
-  private takeLines(): Line[] {
-    const lines: Line[] = [];
-    let readable = [...this.ready].filter((conn) => this.mayRead(conn));
-    while (readable.length && lines.length < turnLinesMax) {
-      const next: Conn[] = [];
-      for (const conn of readable) {
-        const line = readLine(conn, conn.lines.shift() as QueuedLine);
-        lines.push(line);
-        if (!conn.lines.length) this.ready.delete(conn);
-        else if (!line.tooLong && !(line.request && lastOfTurn.has(line.request.type))) next.push(conn);
-        if (lines.length >= turnLinesMax) break;
-      }
-      readable = next;
-    }
-    return lines;
   }
 
   private handleAll(lines: readonly Line[]): void {
