@@ -5,8 +5,9 @@ import type { ClientName } from "../protocol/constants.ts";
 import { ProtocolError } from "../protocol/errors.ts";
 import { errorLine } from "../protocol/frames.ts";
 import { hasVisible } from "../protocol/text.ts";
-import { type Bus, type BusOptions, type Conn, due, type QueuedLine, type Sink } from "./bus.ts";
-import { handleLine, isDurable, type Line, lastOfTurn, readLine } from "./dispatch.ts";
+import type { SplitLine } from "../wire.ts";
+import { type Bus, type BusOptions, type Conn, due, type Sink } from "./bus.ts";
+import { handleLine, isDurable, type Line, readLine } from "./dispatch.ts";
 import { replyAs } from "./handlers/send.ts";
 import { keepHouse, wakeHouse } from "./housekeeping.ts";
 import { sessionKey, unbind } from "./identity.ts";
@@ -15,12 +16,13 @@ import { nativeOutcome } from "./native.ts";
 import { newBus, newConn } from "./new-bus.ts";
 import { sendNews } from "./news.ts";
 import { checkProofs } from "./proof.ts";
+import { takeLines } from "./ready.ts";
 import { checkSessions } from "./session-ends.ts";
+import { takeBackSteps } from "./steps.ts";
 import { checkAuth, checkGrace } from "./time.ts";
+import { decodeLine } from "./validate.ts";
 import { cancelWait, expireWaits } from "./waits.ts";
 
-/** Lines handled in one turn at the most, so that no connection waits long behind others. */
-const turnLinesMax = 1024;
 /** A connection that has this much unsent is not read from; with this much of events it is dropped (semantics §2). */
 const unsentPauseBytes = 4 * 1_048_576;
 const unsentDropBytes = 8 * 1_048_576;
@@ -64,10 +66,10 @@ export class Broker {
     return conn;
   }
 
-  /** A line has come; it is handled in a later turn. The bytes must not change any more. */
-  line(conn: Conn, line: QueuedLine): void {
+  /** A line has come; it is handled in a later turn. Its bytes are not looked at again. */
+  line(conn: Conn, line: SplitLine): void {
     if (conn.closed || conn.closing) return;
-    conn.lines.push(line);
+    conn.lines.push(line === "too-long" ? null : decodeLine(line));
     this.ready.add(conn);
     this.wake();
   }
@@ -119,7 +121,7 @@ export class Broker {
       this.inTurn(false, () => {
         for (const step of steps) step();
       });
-    const lines = this.takeLines();
+    const lines = takeLines(this.ready, (conn) => this.mayRead(conn));
     if (!lines.length) return;
     if (!this.inTurn(lines.some(isDurable), () => this.handleAll(lines)))
       for (const line of lines) if (!this.inTurn(isDurable(line), () => this.handleAll([line]))) this.answerInternal(line);
@@ -127,31 +129,15 @@ export class Broker {
     wakeHouse(this.bus);
   }
 
-  /** Round robin over connections. */
-  private takeLines(): Line[] {
-    const lines: Line[] = [];
-    let readable = [...this.ready].filter((conn) => this.mayRead(conn));
-    while (readable.length && lines.length < turnLinesMax) {
-      const next: Conn[] = [];
-      for (const conn of readable) {
-        const line = readLine(conn, conn.lines.shift() as QueuedLine);
-        lines.push(line);
-        if (!conn.lines.length) this.ready.delete(conn);
-        else if (!line.tooLong && !(line.request && lastOfTurn.has(line.request.type))) next.push(conn);
-        if (lines.length >= turnLinesMax) break;
-      }
-      readable = next;
-    }
-    return lines;
-  }
-
   private handleAll(lines: readonly Line[]): void {
     const { counts, system } = this.bus;
+    let from = system.monotonic();
     for (const line of lines) {
-      const from = system.monotonic();
       handleLine(this.bus, line);
+      const to = system.monotonic();
       counts.requests++;
-      counts.timings[counts.timingAt++ % counts.timings.length] = (system.monotonic() - from) * 1000;
+      counts.timings[counts.timingAt++ % counts.timings.length] = (to - from) * 1000;
+      from = to;
     }
   }
 
@@ -193,7 +179,7 @@ export class Broker {
     } catch (again) {
       bus.log("error", "rollback-failed", { error: String(again) });
     }
-    for (const undo of bus.steps.splice(0).reverse()) undo();
+    takeBackSteps(bus.steps);
     bus.threads.clear();
     bus.out.length = 0;
     bus.after.length = 0;

@@ -1,11 +1,12 @@
 // The broker's memory: who is there, what is handed over, who waits. Data only; the rooms around it are functions over it.
 // Whatever a request changes here goes through `undo`, so that a turn whose COMMIT fails leaves no trace (semantics §2).
-import type { ClientKind, ClientName, DeliveryMode, Limits } from "../protocol/constants.ts";
+import type { ClientKind, ClientName, Limits } from "../protocol/constants.ts";
 import { eventLine } from "../protocol/frames.ts";
 import type { Notification, WatchPayload } from "../protocol/schemas.ts";
 import type { ProcessId, System, TailMark } from "../system.ts";
 import type { Directory } from "./directory.ts";
 import type { CliPort, NativeOutcome, ProofReader } from "./ports.ts";
+import { type Steps, wasNew, wasPut, wasSet } from "./steps.ts";
 import type { Store } from "./store/store.ts";
 
 export type PeerId = number;
@@ -104,7 +105,8 @@ export type Conn = {
   dropped: boolean;
   closed: boolean;
 };
-export type QueuedLine = Uint8Array | "too-long";
+/** A line as text; null is one that was too long, undefined one that is not UTF-8. */
+export type QueuedLine = string | null | undefined;
 
 /** Where a connection's lines go, and what is known of its other side. */
 export type Sink = {
@@ -171,7 +173,7 @@ export type BusOptions = {
   log: (level: "error" | "warn" | "info" | "debug", event: string, data?: Record<string, unknown>) => void;
 };
 
-export type ThreadFacts = { latestSeq: number; latestMessageId: number; participants: Peer[] };
+export type ThreadFacts = { latestSeq: number; latestMessageId: number; participants: Set<Peer> };
 
 /** All of it. */
 export type Bus = BusOptions & {
@@ -202,7 +204,7 @@ export type Bus = BusOptions & {
   dueAt: number;
   nextHostCheckAt: number;
   nextProofAt: number;
-  steps: (() => void)[];
+  steps: Steps;
   out: { conn: Conn; line: string; taken: (() => void) | undefined; event: boolean }[];
   after: (() => void)[];
   counts: { requests: number; commits: number; timings: Float64Array; timingAt: number };
@@ -219,11 +221,10 @@ export type Bus = BusOptions & {
 /** When housekeeping comes again (monotonic), and what it saw last. */
 export type House = { nextAt: number; requestsSeen: number; retentionAt: number };
 
-/** Rate, duplicate and ping-pong windows; all on the monotonic clock. */
+/** Rate, duplicate (in the order of their times) and ping-pong windows; all on the monotonic clock. */
 export type Windows = {
   rate: Map<PeerId, number[]>;
-  duplicates: Map<number | bigint, { at: number; messageId: MessageId }>;
-  duplicateOrder: { key: number | bigint; at: number }[];
+  duplicates: Map<number, { at: number; messageId: MessageId }>;
   pairs: Map<string, { times: number[]; told: boolean }>;
 };
 
@@ -237,16 +238,14 @@ export function set<T extends object, K extends keyof T>(bus: Bus, target: T, ke
   const old = target[key];
   if (old === value) return;
   target[key] = value;
-  bus.steps.push(() => {
-    target[key] = old;
-  });
+  bus.steps.push(target, key, old, wasSet);
 }
 
 /** Adds to a set so that a failed turn takes it back. */
 export function add<T>(bus: Bus, target: Set<T>, value: T): void {
   if (target.has(value)) return;
   target.add(value);
-  bus.steps.push(() => target.delete(value));
+  bus.steps.push(target, value, wasNew);
 }
 
 /** Removes from a set so that a failed turn takes it back. */
@@ -256,18 +255,16 @@ export function remove<T>(bus: Bus, target: Set<T>, value: T): void {
 
 /** Puts into a map so that a failed turn takes it back. */
 export function put<K, V>(bus: Bus, target: Map<K, V>, key: K, value: V): void {
-  const had = target.has(key);
-  const old = target.get(key) as V;
+  if (target.has(key)) bus.steps.push(target, key, target.get(key), wasPut);
+  else bus.steps.push(target, key, wasNew);
   target.set(key, value);
-  bus.steps.push(() => (had ? target.set(key, old) : target.delete(key)));
 }
 
 /** Takes out of a map so that a failed turn takes it back. */
 export function drop<K, V>(bus: Bus, target: Map<K, V>, key: K): void {
   if (!target.has(key)) return;
-  const old = target.get(key) as V;
+  bus.steps.push(target, key, target.get(key), wasPut);
   target.delete(key);
-  bus.steps.push(() => target.set(key, old));
 }
 
 /** Says that something is due at `at` (monotonic ms). */
@@ -280,21 +277,19 @@ export function stage(bus: Bus, conn: Conn, line: string, taken?: () => void): v
   bus.out.push({ conn, line, taken, event: false });
 }
 
-/** Stages an event for a connection. */
-export function stageEvent(bus: Bus, conn: Conn, event: string, payloadJson: string): void {
-  bus.out.push({ conn, line: eventLine(event, payloadJson), taken: undefined, event: true });
+/** Stages the line of an event for a connection. */
+export function stageEvent(bus: Bus, conn: Conn, line: string): void {
+  bus.out.push({ conn, line, taken: undefined, event: true });
 }
 
 /** Tells the watchers that want it. `peers` are those whom it concerns. */
 export function tellWatchers(bus: Bus, threadId: ThreadId | null, peers: readonly Peer[], payload: () => WatchPayload): void {
-  let json: string | undefined;
+  let line: string | undefined;
   for (const conn of bus.watchers) {
     const want = conn.watching;
     if (!want || (want.threadId !== null && want.threadId !== threadId)) continue;
     if (want.peer && !peers.includes(want.peer)) continue;
-    json ??= JSON.stringify(payload());
-    stageEvent(bus, conn, "watch", json);
+    line ??= eventLine("watch", JSON.stringify(payload()));
+    stageEvent(bus, conn, line);
   }
 }
-
-export const modeNumber: Record<DeliveryMode, number> = { push: 0, notify: 1, silent: 2 };

@@ -6,14 +6,17 @@
 //
 // Each move is one guarded UPDATE; nothing goes backwards but sent → queued.
 import { attemptsMax, hookMessagesMax } from "../protocol/constants.ts";
+import { eventLine } from "../protocol/frames.ts";
 import type { Attempt } from "../protocol/schemas.ts";
 import {
+  add,
   type Bus,
   type Channel,
   type Conn,
   due,
   type Handout,
   type Peer,
+  put,
   type Session,
   set,
   stageEvent,
@@ -120,12 +123,9 @@ export function rememberHandout(
 ): Handout {
   const deadline = bus.mono + bus.limits.proofWindowMs;
   const handout: Handout = { messageId, threadId, peer, channel, conn, at, atMono: bus.mono, deadline, held: false };
-  openHandout(bus, handout);
-  undo(bus, () => {
-    bus.handouts.delete(handout);
-    peer.handouts.delete(messageId);
-    conn?.handouts.delete(handout);
-  });
+  add(bus, bus.handouts, handout);
+  put(bus, peer.handouts, messageId, handout);
+  if (conn) add(bus, conn.handouts, handout);
   due(bus, deadline);
   return handout;
 }
@@ -159,15 +159,16 @@ export function takeBackAll(bus: Bus, handouts: Iterable<Handout>, outcome: Outc
   return peers;
 }
 
-/** The payload of a push event as JSON. It is the same for all recipients whose sessions have the tools, and for all that have not. */
-export function pushPayload(
+/** A push event as a line. It is the same for all recipients whose sessions have the tools, and for all that have not. */
+export function pushLine(
   bus: Bus,
   row: QueuedRow | (import("./store/rows.ts").FullMessageRow & { delivery_mode: number }),
   tools: boolean,
 ): string {
   const text = textFor(bus, row, tools);
   const footer = text.slice(text.lastIndexOf("\n") + 1);
-  return JSON.stringify({ message: summaryOf(bus, row, sent), mode: modeWord(row.delivery_mode), footer, text });
+  const payload = { message: summaryOf(bus, row, sent), mode: modeWord(row.delivery_mode), footer, text };
+  return eventLine("push", JSON.stringify(payload));
 }
 
 /**
@@ -196,9 +197,9 @@ function pumpListener(bus: Bus, peer: Peer, conn: Conn, fresh: boolean): void {
     for (const row of rows) {
       if (bytes > pumpBytesMax) return fillLater(bus, peer, conn, fresh);
       if (!handOver(bus, peer, row.id, row.thread_id, "listener", conn)) continue;
-      const payload = pushPayload(bus, row, tools);
-      bytes += payload.length;
-      stageEvent(bus, conn, "push", payload);
+      const line = pushLine(bus, row, tools);
+      bytes += line.length;
+      stageEvent(bus, conn, line);
     }
     if (rows.length < pumpBatch) break;
   }

@@ -2,7 +2,7 @@
 import { ProtocolError } from "../protocol/errors.ts";
 import { errorLine, okLine } from "../protocol/frames.ts";
 import type { Fields, RequestType } from "../protocol/schemas.ts";
-import { type Bus, type Conn, type Peer, set, stage } from "./bus.ts";
+import { type Bus, type Conn, type Peer, type QueuedLine, set, stage } from "./bus.ts";
 import { groups } from "./handlers/groups.ts";
 import { fetchPush, hook } from "./handlers/hook.ts";
 import { exportMessages, search, stats, status, threads, watch, whoami, why } from "./handlers/looking.ts";
@@ -77,10 +77,10 @@ export const lastOfTurn: ReadonlySet<RequestType> = new Set([
 export type Line = { conn: Conn; request: Request | null; bad: BadLine | null; tooLong: boolean };
 
 /** Reads a line as far as its envelope; nothing is decided yet. */
-export function readLine(conn: Conn, bytes: Uint8Array | "too-long"): Line {
-  if (bytes === "too-long") return { conn, request: null, bad: null, tooLong: true };
+export function readLine(conn: Conn, text: QueuedLine): Line {
+  if (text === null) return { conn, request: null, bad: null, tooLong: true };
   try {
-    const line = parseLine(bytes);
+    const line = parseLine(text);
     try {
       return { conn, request: envelope(line), bad: null, tooLong: false };
     } catch (error) {

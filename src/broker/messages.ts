@@ -93,12 +93,13 @@ export function lineFor(bus: Bus, row: FullMessageRow): string {
 
 /** A delivery as the answer to a send shows it. */
 export function deliveryView(bus: Bus, peer: Peer, state: number, mode: number): DeliveryView {
+  const presence = presenceOf(bus, peer);
   return {
     handle: peer.handle,
     state: stateWord(state),
     mode: modeWord(mode),
-    presence: presenceOf(bus, peer),
-    reach: reachOf(bus, peer, state === 0 && mode !== 0),
+    presence,
+    reach: reachOf(bus, peer, state === 0 && mode !== 0, presence),
   };
 }
 

@@ -1,4 +1,5 @@
 // Notifications: small news gathered a minute a handle, in memory only (semantics §7).
+import { eventLine } from "../protocol/frames.ts";
 import type { Notification } from "../protocol/schemas.ts";
 import { type Bus, drop, due, type Peer, put, set, stageEvent } from "./bus.ts";
 import { newestListener } from "./presence.ts";
@@ -35,7 +36,7 @@ export function sendNews(bus: Bus): number {
       continue;
     }
     const conn = newestListener(peer);
-    if (conn) stageEvent(bus, conn, "notification", JSON.stringify(takeNews(bus, peer)));
+    if (conn) stageEvent(bus, conn, eventLine("notification", JSON.stringify(takeNews(bus, peer))));
     else set(bus, batch, "dueAt", Number.POSITIVE_INFINITY);
   }
   return next;

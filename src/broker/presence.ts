@@ -28,15 +28,14 @@ export function countsForPresence(peer: Peer, conn: Conn): boolean {
 }
 
 /** Whether a peer is neither offline nor presumed-offline. */
-export function isHere(bus: Bus, peer: Peer): boolean {
-  const presence = presenceOf(bus, peer);
+export function isHere(bus: Bus, peer: Peer, presence: Presence = presenceOf(bus, peer)): boolean {
   return presence !== "offline" && presence !== "presumed-offline";
 }
 
 /** How soon a peer can see a message that is sent to it now. `quiet` messages wake nobody: no push takes them. */
-export function reachOf(bus: Bus, peer: Peer, quiet = false): Reach {
+export function reachOf(bus: Bus, peer: Peer, quiet = false, presence: Presence = presenceOf(bus, peer)): Reach {
   if (!quiet && (newestListener(peer) || nativeFor(bus, peer))) return "now";
-  return isHere(bus, peer) ? "next-turn" : "when-back";
+  return isHere(bus, peer, presence) ? "next-turn" : "when-back";
 }
 
 /** The listening connection that was bound last. */

@@ -7,7 +7,7 @@ import type { Conn, Sink } from "./bus.ts";
 
 /** What a connection may have lying in the broker, unread lines or unsent answers, before it is not read from any more. */
 const heldBytesMax = 4 * 1_048_576;
-/** What a waiting line costs beside its bytes. */
+/** What a waiting line costs beside its text. */
 const lineCostBytes = 128;
 
 /** How often, and how many times, the end looks whether everything has left. */
@@ -24,7 +24,7 @@ class SocketSink implements Sink {
   private readonly socket: BusSocket;
   private readonly dirty: Set<SocketSink>;
   private chunks: Chunk[] = [];
-  private texts: string[] = [];
+  private text = "";
   private waiting = 0;
   private ending = false;
   private dropping = false;
@@ -35,9 +35,9 @@ class SocketSink implements Sink {
   }
 
   write(line: string, taken?: () => void): void {
-    this.texts.push(line);
+    this.text += line;
     this.waiting += line.length;
-    if (taken) this.encode(taken);
+    if (taken) this.keep(0, taken);
     this.dirty.add(this);
   }
 
@@ -55,17 +55,31 @@ class SocketSink implements Sink {
     return this.waiting;
   }
 
-  private encode(taken?: () => void): void {
-    if (!this.texts.length) return;
-    const bytes = Buffer.from(this.texts.length === 1 ? (this.texts[0] ?? "") : this.texts.join(""));
-    this.texts = [];
-    this.chunks.push({ bytes, taken });
+  /** What is gathered, but for its first `written` bytes, goes when the socket has taken what is before it. */
+  private keep(written: number, taken?: () => void): void {
+    this.chunks.push({ bytes: Buffer.from(this.text).subarray(written), taken });
+    this.text = "";
   }
 
   /** Writes what the socket takes; the rest waits for its drain. */
   flush(): void {
     if (this.dropping) return void this.socket.terminate();
-    this.encode();
+    if (!this.chunks.length) this.writeText();
+    else this.writeChunks();
+    this.waiting = this.chunks.reduce((sum, c) => sum + c.bytes.length, 0);
+    if (!this.chunks.length && this.ending) this.socket.end();
+  }
+
+  /** As a text it is written without a buffer made of it, which is what nearly every write needs. */
+  private writeText(): void {
+    if (!this.text) return;
+    const written = Math.max(0, this.socket.write(this.text));
+    if (written < Buffer.byteLength(this.text)) this.keep(written);
+    else this.text = "";
+  }
+
+  private writeChunks(): void {
+    if (this.text) this.keep(0);
     let chunk = this.chunks[0];
     while (chunk) {
       const written = this.socket.write(chunk.bytes);
@@ -78,8 +92,6 @@ class SocketSink implements Sink {
       chunk.taken?.();
       chunk = this.chunks[0];
     }
-    this.waiting = this.chunks.reduce((sum, c) => sum + c.bytes.length, 0);
-    if (!this.chunks.length && this.ending) this.socket.end();
   }
 }
 
@@ -159,10 +171,7 @@ export class Server {
     const state = socket.data;
     if (!state || this.stopping) return;
     state.splitter.push(bytes, (line) => {
-      if (line === "too-long") return this.broker.line(state.conn, line);
-      if (!line.length) return;
-      // The buffer belongs to the socket: what waits for its turn is a copy.
-      this.broker.line(state.conn, line.slice());
+      if (line.length) this.broker.line(state.conn, line);
     });
     if (!this.holdsTooMuch(state)) return;
     socket.pause();
@@ -177,7 +186,7 @@ export class Server {
 
   private holdsTooMuch(state: State): boolean {
     let bytes = state.sink.pending();
-    for (const line of state.conn.lines) bytes += typeof line === "string" ? 0 : line.length + lineCostBytes;
+    for (const line of state.conn.lines) bytes += (line?.length ?? 0) + lineCostBytes;
     return bytes > heldBytesMax;
   }
 

@@ -10,7 +10,7 @@ export function threadFacts(bus: Bus, threadId: number): ThreadFacts | null {
   if (known) return known;
   const row = bus.store.thread(threadId);
   if (!row) return null;
-  const participants = bus.store.participants(threadId).flatMap((id) => bus.peers.get(id) ?? []);
+  const participants = new Set(bus.store.participants(threadId).flatMap((id) => bus.peers.get(id) ?? []));
   return keepThread(bus, threadId, { latestSeq: row.latest_seq, latestMessageId: row.latest_message_id, participants });
 }
 
@@ -24,11 +24,9 @@ export function keepThread(bus: Bus, threadId: number, facts: ThreadFacts): Thre
   return facts;
 }
 
-/** Joins peers to a thread's participants. */
-export function joinThread(bus: Bus, threadId: number, facts: ThreadFacts, peers: readonly Peer[]): void {
-  for (const peer of peers) {
-    if (facts.participants.includes(peer)) continue;
-    facts.participants.push(peer);
-    bus.store.addParticipant(threadId, peer.id);
-  }
+/** Joins a peer to a thread's participants. */
+export function joinThread(bus: Bus, threadId: number, facts: ThreadFacts, peer: Peer): void {
+  if (facts.participants.has(peer)) return;
+  facts.participants.add(peer);
+  bus.store.addParticipant(threadId, peer.id);
 }

@@ -22,14 +22,18 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const sources: Record<string, string> = checkSources();
 const checks = new Map<RequestType, (fields: unknown) => boolean>();
 
-/** Bytes to a JSON object. Throws BadLine. */
-export function parseLine(bytes: Uint8Array): Record<string, unknown> {
-  let text: string;
+/** The text of a line, or undefined where it is not UTF-8. */
+export function decodeLine(bytes: Uint8Array): string | undefined {
   try {
-    text = decoder.decode(bytes);
+    return decoder.decode(bytes);
   } catch {
-    throw new BadLine(null, "the line is not UTF-8");
+    return undefined;
   }
+}
+
+/** Text to a JSON object. Throws BadLine. */
+export function parseLine(text: string | undefined): Record<string, unknown> {
+  if (text === undefined) throw new BadLine(null, "the line is not UTF-8");
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -1,25 +1,32 @@
 // Rate, duplicate and ping-pong windows: in memory, on monotonic time, taken back with a failed turn (semantics §5, §6).
 import { pingPongRepliesMax, pingPongWindowMs } from "../protocol/constants.ts";
 import { ProtocolError } from "../protocol/errors.ts";
-import { type Bus, drop, type Peer, put, undo, type Windows } from "./bus.ts";
+import { type Bus, drop, type Peer, put, type Windows } from "./bus.ts";
+import { wasPushed } from "./steps.ts";
 
 /** Empty windows. */
 export function newWindows(): Windows {
-  return { rate: new Map(), duplicates: new Map(), duplicateOrder: [], pairs: new Map() };
+  return { rate: new Map(), duplicates: new Map(), pairs: new Map() };
 }
 
 /** The key of a send that must not come twice in the window: sender, thread (null = a new one), recipients, body. */
-export function sendKey(senderId: number, threadId: number | null, recipientIds: number[], body: string): bigint {
-  return Bun.hash.wyhash(`s ${senderId} ${threadId} ${recipientIds.sort((a, b) => a - b).join()}\n${body}`);
+export function sendKey(senderId: number, threadId: number | null, recipientIds: readonly number[], body: string): number {
+  const recipients = recipientIds.length === 1 ? recipientIds[0] : recipientIds.toSorted((a, b) => a - b).join();
+  return keyOf(`s ${senderId} ${threadId} ${recipients}\n${body}`);
 }
 
 /** The key of a reply that must not come twice in the window: sender, answered message, verdict, body. */
-export function replyKey(senderId: number, messageId: number, verdict: string | null, body: string): bigint {
-  return Bun.hash.wyhash(`r ${senderId} ${messageId} ${verdict}\n${body}`);
+export function replyKey(senderId: number, messageId: number, verdict: string | null, body: string): number {
+  return keyOf(`r ${senderId} ${messageId} ${verdict}\n${body}`);
+}
+
+/** As a number a key is half the cost of a bigint in a map, and 53 bits are enough for a window. */
+function keyOf(text: string): number {
+  return Number(Bun.hash.wyhash(text));
 }
 
 /** Refuses what the sender stored within the duplicate window already. */
-export function checkDuplicate(bus: Bus, key: bigint): void {
+export function checkDuplicate(bus: Bus, key: number): void {
   forgetOldDuplicates(bus);
   const seen = bus.windows.duplicates.get(key);
   if (!seen || seen.at + bus.limits.duplicateWindowMs <= bus.mono) return;
@@ -30,14 +37,11 @@ export function checkDuplicate(bus: Bus, key: bigint): void {
 }
 
 function forgetOldDuplicates(bus: Bus): void {
-  const { duplicates, duplicateOrder } = bus.windows;
-  let old = 0;
-  for (const entry of duplicateOrder) {
-    if (entry.at + bus.limits.duplicateWindowMs > bus.mono) break;
-    if (duplicates.get(entry.key)?.at === entry.at) duplicates.delete(entry.key);
-    old++;
+  const { duplicates } = bus.windows;
+  for (const [key, { at }] of duplicates) {
+    if (at + bus.limits.duplicateWindowMs > bus.mono) break;
+    duplicates.delete(key);
   }
-  if (old) duplicateOrder.splice(0, old);
 }
 
 /** Refuses a sender that has used up its window. */
@@ -59,20 +63,15 @@ export function checkRate(bus: Bus, peer: Peer): void {
 const seconds = (ms: number) => `${Math.ceil(ms / 1000)} s`;
 
 /** Counts a stored send or reply. `key` null leaves the duplicate window alone. */
-export function countSend(bus: Bus, peer: Peer, key: bigint | null, messageId: number, at = bus.mono): void {
+export function countSend(bus: Bus, peer: Peer, key: number | null, messageId: number, at = bus.mono): void {
   let times = bus.windows.rate.get(peer.id);
   if (!times) {
     times = [];
     put(bus, bus.windows.rate, peer.id, times);
   }
-  const counted = times;
-  counted.push(at);
-  undo(bus, () => counted.splice(counted.lastIndexOf(at), 1));
-  if (key === null) return;
-  put(bus, bus.windows.duplicates, key, { at, messageId });
-  const entry = { key, at };
-  bus.windows.duplicateOrder.push(entry);
-  undo(bus, () => bus.windows.duplicateOrder.splice(bus.windows.duplicateOrder.lastIndexOf(entry), 1));
+  times.push(at);
+  bus.steps.push(times, wasPushed);
+  if (key !== null) put(bus, bus.windows.duplicates, key, { at, messageId });
 }
 
 /** Windows that hold nothing any more go; called from time to time. */

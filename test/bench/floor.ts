@@ -56,10 +56,10 @@ function commit(): void {
       const at = Date.now();
       message.run(next, at, request.body.length, request.body);
       delivery.run(next, at);
-      thread.run(next);
       socket.data.answers += answer(request.id, next++);
       sockets.add(socket);
     }
+    thread.run(next - 1);
     end.run();
     for (const socket of sockets) {
       socket.write(socket.data.answers);

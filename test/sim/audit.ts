@@ -145,7 +145,7 @@ export class Audit {
       const stored = (
         bus.store.db.query("SELECT peer_id FROM participants WHERE thread_id = ? ORDER BY peer_id").values(threadId) as [number][]
       ).map(([id]) => id);
-      const remembered = known.participants.map((p) => p.id).sort((a, b) => a - b);
+      const remembered = [...known.participants].map((p) => p.id).sort((a, b) => a - b);
       must(stored.join() === remembered.join(), () => `thread ${threadId} has participants ${stored}, remembered are ${remembered}`);
     }
   }

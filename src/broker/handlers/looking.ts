@@ -59,7 +59,7 @@ export function threads(bus: Bus, _conn: Conn, caller: Peer, f: Fields<"threads"
         from: handleOf(bus, last.sender_id),
         firstLine: first.first_line,
         lastLine: last.first_line,
-        participants: (threadFacts(bus, row.id)?.participants ?? []).map((p) => p.handle),
+        participants: [...(threadFacts(bus, row.id)?.participants ?? [])].map((p) => p.handle),
         unread: unread.get(row.id) ?? 0,
       };
     }),

@@ -4,16 +4,18 @@ import type { Bus, Peer } from "../bus.ts";
 import { findPeer, needPeer } from "../peers.ts";
 import { isHere } from "../presence.ts";
 
-/** All recipients in the sender's order, and which of them were named one by one. */
-export type Recipients = { all: Peer[]; named: Set<Peer> };
+/** All recipients in the sender's order, each once, and those of them that were named one by one. */
+export type Recipients = { all: Peer[]; named: readonly Peer[] };
 
 /**
  * `@name` is a group for sure, `@all` everybody who is here; a bare name is a handle, then a group. The sender is dropped always, the acting via from
  * what groups and @all bring. Throws unknown_handle, unknown_group, or bad_request when nobody is left.
  */
 export function resolveRecipients(bus: Bus, sender: Peer, via: Peer | null, to: readonly string[]): Recipients {
+  const only = to.length === 1 ? bus.byHandle.get(to[0] ?? "") : undefined;
+  if (only && only !== sender) return { all: [only], named: [only] };
   const all = new Set<Peer>();
-  const named = new Set<Peer>();
+  const named: Peer[] = [];
   for (const name of to) {
     const members = name === "@all" ? everybody(bus) : groupMembers(bus, name);
     if (members) {
@@ -23,7 +25,7 @@ export function resolveRecipients(bus: Bus, sender: Peer, via: Peer | null, to: 
     const peer = needPeer(bus, name);
     if (peer === sender) continue;
     all.add(peer);
-    named.add(peer);
+    named.push(peer);
   }
   if (!all.size) throw new ProtocolError("bad_request", nobodyLeft(to));
   return { all: [...all], named };

@@ -1,41 +1,18 @@
 // The requests send and reply: everything is checked before the first write (semantics §2 order of checks, §5, §6).
 import { type DeliveryMode, dayMs, verdicts } from "../../protocol/constants.ts";
 import { ProtocolError } from "../../protocol/errors.ts";
-import type { DeliveryRow as DeliveryView, Fields, Result } from "../../protocol/schemas.ts";
-import { codePoints, firstLine } from "../../protocol/text.ts";
-import { type Bus, type Conn, modeNumber, type Peer, set, stageEvent, tellWatchers } from "../bus.ts";
-import { advance, countUnread, pump, pushPayload, rememberHandout, unreadOf } from "../delivery.ts";
-import { deliveryView, hasTools, recipientIds, summaryOf } from "../messages.ts";
+import type { Fields, Result } from "../../protocol/schemas.ts";
+import type { Bus, Conn, Peer } from "../bus.ts";
+import { advance, unreadOf } from "../delivery.ts";
+import { deliveryView, recipientIds } from "../messages.ts";
 import { notify } from "../news.ts";
-import { markUsed } from "../peers.ts";
-import { isHere, newestListener } from "../presence.ts";
 import { noticeDeath } from "../session-ends.ts";
-import type { FullMessageRow, MessageRow } from "../store/rows.ts";
-import { startTail } from "../tails.ts";
-import { joinThread, keepThread, threadFacts } from "../threads.ts";
-import { replyArrived, waitFor } from "../waits.ts";
-import { checkDuplicate, checkRate, countReply, countSend, ownerSpoke, replyKey, sendKey } from "../windows.ts";
-import { resolveRecipients } from "./recipients.ts";
-
-const queued = 0;
-const sent = 1;
-
-type Draft = {
-  sender: Peer;
-  /** The session through which the sender speaks. */
-  via: Peer | null;
-  threadId: number | null;
-  recipients: { peer: Peer; mode: DeliveryMode }[];
-  body: string;
-  mode: DeliveryMode;
-  references: readonly string[];
-  replyTo: MessageRow | null;
-  verdict: number | null;
-  key: string | undefined;
-  /** What the key stands for; null without a key. */
-  hash: string | null;
-  duplicate: bigint;
-};
+import type { MessageRow } from "../store/rows.ts";
+import { threadFacts } from "../threads.ts";
+import { replyArrived } from "../waits.ts";
+import { checkDuplicate, checkRate, countReply, ownerSpoke, replyKey, sendKey } from "../windows.ts";
+import { type Recipients, resolveRecipients } from "./recipients.ts";
+import { type Draft, storeMessage } from "./storing.ts";
 
 /** The request `send`. */
 export function send(bus: Bus, { via }: Conn, sender: Peer, f: Fields<"send">): Result<"send"> {
@@ -48,18 +25,15 @@ export function send(bus: Bus, { via }: Conn, sender: Peer, f: Fields<"send">): 
   const hash = f.key === undefined ? null : contentHash(["send", f.threadId, to, body, f.references ?? [], mode]);
   const repeated = hash === null ? null : repeatedMessage(bus, sender, f.key ?? "", hash);
   if (repeated) return { ...sendResult(bus, repeated), repeated: true };
-  const duplicate = sendKey(
-    sender.id,
-    f.threadId,
-    found.all.map((p) => p.id),
-    body,
-  );
+  const ids = found.all.map((p) => p.id);
+  const duplicate = sendKey(sender.id, f.threadId, ids, body);
   checkDuplicate(bus, duplicate);
   checkRate(bus, sender);
   checkThreadCap(bus, f.threadId, thread?.latestSeq ?? 0);
   const skipped = overUnreadCap(bus, found);
   for (const peer of found.all) noticeDeath(bus, peer);
-  const recipients = found.all.filter((p) => !skipped.includes(p)).map((peer) => ({ peer, mode: modeFor(bus, peer, sender, mode) }));
+  const left = skipped.length ? found.all.filter((p) => !skipped.includes(p)) : found.all;
+  const recipients = left.map((peer) => ({ peer, mode: modeFor(bus, peer, sender, mode) }));
   const draft: Draft = {
     sender,
     via,
@@ -107,7 +81,7 @@ export function replyAs(bus: Bus, via: Peer | null, sender: Peer, f: Fields<"rep
   checkRate(bus, sender);
   checkThreadCap(bus, answered.thread_id, thread.latestSeq);
   const woken = wokenBy(bus, answered, sender, thread.participants);
-  const others = thread.participants.filter((p) => p !== sender && p !== via);
+  const others = [...thread.participants].filter((p) => p !== sender && p !== via);
   for (const peer of others) noticeDeath(bus, peer);
   const author = bus.peers.get(answered.sender_id);
   const pair = author && author !== sender && !sender.owner && !author.owner ? countReply(bus, answered.thread_id, sender, author) : null;
@@ -175,9 +149,10 @@ function checkThreadCap(bus: Bus, threadId: number | null, latestSeq: number): v
 }
 
 /** Members of groups and @all whose inbox is full; refused when a named one is full or nobody is left. */
-function overUnreadCap(bus: Bus, found: { all: Peer[]; named: Set<Peer> }): Peer[] {
+function overUnreadCap(bus: Bus, found: Recipients): Peer[] {
   const full = found.all.filter((peer) => unreadOf(bus, peer) >= bus.limits.unreadMax);
-  const named = full.filter((peer) => found.named.has(peer));
+  if (!full.length) return full;
+  const named = full.filter((peer) => found.named.includes(peer));
   const refused = named.length ? named : full.length === found.all.length ? full : [];
   if (refused.length)
     throw new ProtocolError("cap_inbox", `${refused.map((p) => p.handle).join(", ")} already has ${bus.limits.unreadMax} unread messages`, {
@@ -187,8 +162,8 @@ function overUnreadCap(bus: Bus, found: { all: Peer[]; named: Set<Peer> }): Peer
 }
 
 /** Whom a reply wakes: the answered author and its via; a reply to one's own message wakes that message's recipients (semantics §6). */
-function wokenBy(bus: Bus, answered: MessageRow, sender: Peer, participants: readonly Peer[]): Set<Peer> {
-  if (bus.repliesToAll) return new Set(participants);
+function wokenBy(bus: Bus, answered: MessageRow, sender: Peer, participants: ReadonlySet<Peer>): ReadonlySet<Peer> {
+  if (bus.repliesToAll) return participants;
   const ids =
     answered.sender_id === sender.id ? recipientIds(answered) : [answered.sender_id, ...(answered.via === null ? [] : [answered.via])];
   return new Set(ids.flatMap((id) => bus.peers.get(id) ?? []));
@@ -203,93 +178,8 @@ function modeFor(bus: Bus, recipient: Peer, sender: Peer, mode: DeliveryMode): D
   return until > bus.now ? "silent" : mode;
 }
 
-type Stored = { row: FullMessageRow; deliveries: DeliveryView[] };
-
-/** Writes a message with its deliveries, and hands it to the channels that can take it now. */
-function storeMessage(bus: Bus, d: Draft): Stored {
-  const id = bus.nextMessageId;
-  const threadId = d.threadId ?? bus.nextThreadId;
-  set(bus, bus, "nextMessageId", id + 1);
-  if (d.threadId === null) set(bus, bus, "nextThreadId", threadId + 1);
-  const known = d.threadId === null ? null : threadFacts(bus, threadId);
-  const seq = (known?.latestSeq ?? 0) + 1;
-  const facts = known ?? keepThread(bus, threadId, { latestSeq: 0, latestMessageId: 0, participants: [] });
-  facts.latestSeq = seq;
-  facts.latestMessageId = id;
-  const row: FullMessageRow = {
-    id,
-    thread_id: threadId,
-    seq,
-    sender_id: d.sender.id,
-    via: d.via?.id ?? null,
-    reply_to: d.replyTo?.id ?? null,
-    ask_id: d.replyTo ? (d.replyTo.ask_id ?? d.replyTo.id) : null,
-    verdict: d.verdict,
-    mode: modeNumber[d.mode],
-    at: bus.now,
-    length: codePoints(d.body),
-    recipients: `[${d.recipients.map((r) => r.peer.id).join(",")}]`,
-    first_line: firstLine(d.body, bus.limits.firstLineCharactersMax),
-    refs: d.references.length ? JSON.stringify(d.references) : null,
-    body: d.body,
-  };
-  bus.store.insertMessage(row, d.key ?? null, d.hash);
-  bus.store.putThread(threadId, seq, id);
-  countSend(bus, d.sender, d.duplicate, id);
-  markUsed(bus, d.sender);
-  joinThread(bus, threadId, facts, [d.sender, ...(d.via ? [d.via] : []), ...d.recipients.map((r) => r.peer)]);
-  const everybody = [d.sender, ...d.recipients.map((r) => r.peer)];
-  tellWatchers(bus, threadId, everybody, () => ({ kind: "message", message: summaryOf(bus, row) }));
-  const pushes = new Map<boolean, string>();
-  const deliveries = d.recipients.map((r) => deliver(bus, row, r.peer, r.mode, pushes));
-  return { row, deliveries };
-}
-
-/** One delivery: its channel is chosen here, in the send's own transaction. `pushes` keeps the payloads made for others: a group gets one or two. */
-function deliver(bus: Bus, row: FullMessageRow, peer: Peer, mode: DeliveryMode, pushes: Map<boolean, string>): DeliveryView {
-  const wait = row.ask_id === null ? null : waitFor(bus, peer, row.thread_id, row.ask_id);
-  const conn = wait ? wait.conn : mode === "push" && !peer.mayHaveQueued ? newestListener(peer) : null;
-  const state = conn ? sent : queued;
-  bus.store.insertDelivery({
-    message_id: row.id,
-    peer_id: peer.id,
-    state,
-    mode: modeNumber[mode],
-    thread_id: row.thread_id,
-    is_reply: row.reply_to === null ? 0 : 1,
-    waited: isHere(bus, peer) ? 0 : 1,
-    attempts: conn ? 1 : 0,
-    channel: wait ? "wait" : conn ? "listener" : null,
-    state_at: bus.now,
-    mark: conn && !wait ? startTail(bus, peer.session) : null,
-  });
-  markUsed(bus, peer);
-  countUnread(bus, peer, 1);
-  if (conn) rememberHandout(bus, peer, row.id, row.thread_id, wait ? "wait" : "listener", conn).held = wait !== null;
-  if (conn && !wait) {
-    const tools = hasTools(peer);
-    const payload = pushes.get(tools) ?? pushPayload(bus, { ...row, delivery_mode: modeNumber[mode] }, tools);
-    pushes.set(tools, payload);
-    stageEvent(bus, conn, "push", payload);
-  }
-  if (!conn && mode === "push") {
-    set(bus, peer, "mayHaveQueued", true);
-    pump(bus, peer);
-  }
-  if (mode === "notify" && row.reply_to !== null && !wait)
-    notify(bus, peer, {
-      kind: "reply_arrived",
-      threadId: row.thread_id,
-      fromHandle: bus.peers.get(row.sender_id)?.handle ?? "",
-      messageId: row.id,
-    });
-  const view = deliveryView(bus, peer, conn || peer.handouts.has(row.id) ? sent : queued, modeNumber[mode]);
-  // An open wait has it at once, whatever else reaches its peer.
-  return wait ? { ...view, reach: "now" } : view;
-}
-
 /** The replier's own deliveries of what it answers become replied, and waits for it move on. */
-function settleReply(bus: Bus, via: Peer | null, sender: Peer, answered: MessageRow, row: FullMessageRow): void {
+function settleReply(bus: Bus, via: Peer | null, sender: Peer, answered: MessageRow, row: MessageRow): void {
   const speakers = via ? [sender, via] : [sender];
   for (const speaker of speakers) {
     advance(bus, answered.id, speaker, "replied", "confirmed");

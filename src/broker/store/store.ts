@@ -9,6 +9,8 @@ export class Store {
   private readonly sql: ReturnType<typeof prepareAll>;
   private synchronous: "FULL" | "NORMAL" = "FULL";
   private readonly inPlace: () => boolean;
+  /** Threads that a turn has gone on with, by id: number and id of the newest message. Each is written once, before it is read or committed. */
+  private readonly grown = new Map<number, { seq: number; messageId: number }>();
 
   /** `inPlace` says whether the file that `db` has open still stands at its path. */
   constructor(db: Database, inPlace: () => boolean = () => true) {
@@ -29,10 +31,12 @@ export class Store {
     this.sql.begin.run();
   }
   commit(): void {
+    this.writeThreads();
     this.sql.commit.run();
   }
   /** Takes the transaction back, if there still is one: SQLITE_FULL and the like end it by themselves. */
   rollback(): void {
+    this.grown.clear();
     if (this.db.inTransaction) this.sql.rollback.run();
   }
   get inTransaction(): boolean {
@@ -170,7 +174,13 @@ export class Store {
   nextIds(): { message: number; thread: number } {
     return this.sql.nextIds.get() as { message: number; thread: number };
   }
+  private writeThreads(): void {
+    if (!this.grown.size) return;
+    for (const [id, { seq, messageId }] of this.grown) this.sql.updateThread.run(seq, messageId, id);
+    this.grown.clear();
+  }
   thread(id: number): { latest_seq: number; latest_message_id: number } | null {
+    this.writeThreads();
     return this.sql.thread.get(id) as { latest_seq: number; latest_message_id: number } | null;
   }
   participants(threadId: number): number[] {
@@ -178,7 +188,7 @@ export class Store {
   }
   putThread(id: number, seq: number, messageId: number): void {
     if (seq === 1) this.sql.insertThread.run(id, messageId);
-    else this.sql.updateThread.run(seq, messageId, id);
+    else this.grown.set(id, { seq, messageId });
   }
   addParticipant(threadId: number, peerId: number): void {
     this.sql.addParticipant.run(threadId, peerId);
@@ -236,9 +246,11 @@ export class Store {
     return this.sql.threadMessagesAfter.all(threadId, id, limit) as MessageRow[];
   }
   recentThreads(limit: number): { id: number; latest_seq: number; latest_message_id: number }[] {
+    this.writeThreads();
     return this.sql.recentThreads.all(limit) as { id: number; latest_seq: number; latest_message_id: number }[];
   }
   recentThreadsOf(peerId: number, limit: number): { id: number; latest_seq: number; latest_message_id: number }[] {
+    this.writeThreads();
     return this.sql.recentThreadsOf.all(peerId, limit) as { id: number; latest_seq: number; latest_message_id: number }[];
   }
 
@@ -364,6 +376,7 @@ export class Store {
   }
   /** Oldest threads, for retention. */
   oldThreads(before: number, afterId: number, limit: number): { id: number; at: number }[] {
+    this.writeThreads();
     return this.sql.oldThreads.all(afterId, before, limit) as { id: number; at: number }[];
   }
   threadHasOpen(threadId: number): boolean {
@@ -371,6 +384,7 @@ export class Store {
   }
   /** Removes a thread with everything in it. */
   deleteThread(threadId: number): void {
+    this.writeThreads();
     const filled = this.fact("search_filled");
     for (const row of this.sql.threadBodies.all(threadId) as { id: number; body: string }[])
       if (row.id <= filled) this.sql.deleteSearch.run(row.id, row.body);
