@@ -1,30 +1,28 @@
 // Who is at the other end of a Unix socket, as the kernel says (semantics §1).
-import { dlopen, FFIType, ptr } from "bun:ffi";
+import { FFIType, ptr } from "bun:ffi";
+import { openLibc } from "./libc.ts";
 
 /** The process at the other end of a connected socket. */
 export type PeerCredentials = { uid: number; pid: number };
 
 const macOs = process.platform === "darwin";
 const { i32, ptr: pointer } = FFIType;
-/** The C library under the names that it has here: Linux with glibc, with musl, macOS. */
-const libraries = macOs
-  ? ["/usr/lib/libSystem.B.dylib"]
-  : ["libc.so.6", `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`];
 
-function openLibrary() {
-  for (const name of libraries)
-    try {
-      return dlopen(name, {
-        getsockopt: { args: [i32, i32, i32, pointer, pointer], returns: i32 },
-        ...(macOs ? { getpeereid: { args: [i32, pointer, pointer], returns: i32 } } : {}),
-      }).symbols as unknown as { getsockopt: (...args: unknown[]) => number; getpeereid?: (...args: unknown[]) => number };
-    } catch {
-      // The C library has another name here.
-    }
-  return null;
+type Getters = { getsockopt: (...args: unknown[]) => number; getpeereid?: (...args: unknown[]) => number };
+
+function openLibrary(): Getters | null {
+  try {
+    return openLibc({
+      getsockopt: { args: [i32, i32, i32, pointer, pointer], returns: i32 },
+      ...(macOs ? { getpeereid: { args: [i32, pointer, pointer], returns: i32 } } : {}),
+    }) as unknown as Getters;
+  } catch {
+    // The C library has another name here.
+    return null;
+  }
 }
 
-let library: ReturnType<typeof openLibrary> | undefined;
+let library: Getters | null | undefined;
 
 /** User and process id of the other end, or null where the platform does not tell. */
 export function peerCredentials(fd: number): PeerCredentials | null {
@@ -33,7 +31,7 @@ export function peerCredentials(fd: number): PeerCredentials | null {
   return macOs ? macCredentials(library, fd) : linuxCredentials(library, fd);
 }
 
-function linuxCredentials(symbols: NonNullable<typeof library>, fd: number): PeerCredentials | null {
+function linuxCredentials(symbols: Getters, fd: number): PeerCredentials | null {
   const [solSocket, soPeerCred] = [1, 17];
   // struct ucred { pid, uid, gid }
   const credentials = new Uint32Array(3);
@@ -42,7 +40,7 @@ function linuxCredentials(symbols: NonNullable<typeof library>, fd: number): Pee
   return failed ? null : { pid: credentials[0] ?? 0, uid: credentials[1] ?? 0 };
 }
 
-function macCredentials(symbols: NonNullable<typeof library>, fd: number): PeerCredentials | null {
+function macCredentials(symbols: Getters, fd: number): PeerCredentials | null {
   const [solLocal, localPeerPid] = [0, 2];
   const pid = new Uint32Array(1);
   const size = new Uint32Array([pid.byteLength]);

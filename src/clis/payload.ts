@@ -1,5 +1,5 @@
 // Taking a hostile payload or transcript row apart: whatever has the wrong type or size is as if it were absent.
-import { tagIds } from "../protocol/text.ts";
+import { tagIds } from "../protocol/tag.ts";
 
 /** Longer texts are counted before they are parsed: millions of tiny values take seconds, a text of the same length a few ms. */
 const countedFrom = 262_144;

@@ -10,7 +10,7 @@ const offsets = { ppid: 16, comm: 48, commBytes: 16, pgid: 100, tdev: 108, start
 const noDevice = -1;
 
 /** As `ancestors` on Linux; `start` is the second since 1970, as the broker has it. */
-export function ancestors(pid: number, levelsMax: number): Ancestor[] {
+export function macAncestors(pid: number, levelsMax: number): Ancestor[] {
   const library = dlopen("/usr/lib/libproc.dylib", {
     proc_pidinfo: { args: [FFIType.i32, FFIType.i32, FFIType.u64, FFIType.ptr, FFIType.i32], returns: FFIType.i32 },
   });
