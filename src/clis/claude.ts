@@ -25,7 +25,8 @@ function parse(payload: Payload, name: string | undefined, env: Environment): Ho
   if (mode !== undefined) input.bypass = mode === "bypassPermissions";
   if (input.event === "prompt") {
     const prompt = typeof payload.prompt === "string" ? payload.prompt : "";
-    const head = pushed.exec(prompt);
+    // Looked at first, since nearly no prompt is pushed and a pattern costs most at its first use.
+    const head = prompt.includes("[murmur m") ? pushed.exec(prompt) : null;
     if (head) input.seen = tagIds(prompt.slice(head[0].length)).slice(0, 50);
   }
   return input;

@@ -31,7 +31,8 @@ const [readable, writable] = [1, 4];
 const [unix, stream] = [1, 1];
 /** PIPE_BUF: what is ready takes so much without making its writer wait. */
 const pieceBytes = mac ? 512 : 4096;
-const chunkBytes = 65_536;
+/** Nearly all that a hook reads fits into this. */
+const roomBytes = 4096;
 const fileBytesMax = 2_097_152;
 
 /** A call that failed; `code` is errno by its name, where a hook tells it from others, else its number. */
@@ -112,16 +113,15 @@ export function statFile(path: string): Stat {
 
 /** Whatever `take` puts into the bytes it is given, until it has nothing more, as text. Throws past `bytesMax`. */
 function gather(bytesMax: number, take: (bytes: Uint8Array) => number): string {
-  let bytes = new Uint8Array(chunkBytes);
+  let bytes = new Uint8Array(roomBytes);
   let size = 0;
   for (let got = take(bytes); got > 0; got = take(bytes.subarray(size))) {
     size += got;
     if (size > bytesMax) throw new Error("the input is too long");
-    if (bytes.length < size + chunkBytes / 2) {
-      const wider = new Uint8Array(2 * bytes.length);
-      wider.set(bytes);
-      bytes = wider;
-    }
+    if (size < bytes.length) continue;
+    const wider = new Uint8Array(4 * size);
+    wider.set(bytes);
+    bytes = wider;
   }
   return new TextDecoder().decode(bytes.subarray(0, size));
 }

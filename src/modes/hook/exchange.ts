@@ -11,6 +11,7 @@ export class BrokerAway extends Error {}
 const socketPathBytesMax = 103;
 /** More than any hook answer. */
 const answerCharactersMax = 4 * 1_048_576;
+const answerRoomBytes = 4096;
 const [typeMask, socketType] = [0o170000, 0o140000];
 
 /** A connection to the broker, and what to say first. */
@@ -60,7 +61,7 @@ export function askBroker({ fd, token }: Door, lines: string[], limit: Limit): P
 
 function readAnswer(fd: number, lastId: number, limit: Limit): Payload {
   const decoder = new TextDecoder();
-  const bytes = new Uint8Array(65_536);
+  const bytes = new Uint8Array(answerRoomBytes);
   for (let text = ""; text.length <= answerCharactersMax; ) {
     const got = readSome(fd, bytes, limit);
     if (got === 0) throw new Error("the broker closed the connection");
