@@ -17,7 +17,7 @@ function openLibrary(): Getters | null {
       ...(macOs ? { getpeereid: { args: [i32, pointer, pointer], returns: i32 } } : {}),
     }) as unknown as Getters;
   } catch {
-    // The C library has another name here.
+    // There is no such library here, or it tells nothing of the other end.
     return null;
   }
 }

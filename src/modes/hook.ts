@@ -5,11 +5,11 @@ import type { Cli, HookInput } from "../clis/cli.ts";
 import { eventName } from "../clis/common.ts";
 import { withTools } from "../clis/edits.ts";
 import { cliOf } from "../clis/index.ts";
-import { type Payload, parseObject } from "../clis/payload.ts";
+import { parseObject } from "../clis/payload.ts";
 import { type HomePaths, homePaths } from "../home.ts";
 import { ancestors, hostArguments } from "./hook/ancestors.ts";
-import { type Limit, readFileEnd, readToEnd, writeAll } from "./hook/calls.ts";
-import { askBroker, BrokerAway, type Door, openDoor } from "./hook/exchange.ts";
+import { type Limit, readAll, readFile, statFile, writeAll } from "./hook/calls.ts";
+import { askBroker, BrokerAway, isFar, nearSocket, type SocketFinder } from "./hook/exchange.ts";
 import { guessClient } from "./hook/guess.ts";
 import { answerText, requestLines } from "./hook/messages.ts";
 
@@ -21,68 +21,75 @@ const outputMsMax = 100;
 const inputBytesMax = 16 * 1_048_576;
 const [stdin, stdout] = [0, 1];
 
-type Run = { cli: Cli | undefined; event: string; limit: Limit; paths: HomePaths | undefined };
+type Run = {
+  args: string[];
+  tools: boolean;
+  limit: Limit;
+  cli: Cli | undefined;
+  event: string;
+  paths: HomePaths | undefined;
+  /** What is asked of the broker, once it is known: `tell` does it and gives the output. */
+  request: { input: HookInput; tell: () => string } | undefined;
+};
 
 /**
- * `renn hook [client] [event] [--tools]`: input on stdin. `--tools` says that the session has the renn tools. Always ends the process itself,
- * with status 0.
+ * `renn hook [client] [event] [--tools]`: input on stdin. `--tools` says that the session has the renn tools. Always ends the process itself, with
+ * status 0, and at once but for what is rare: a promise and an import cost as much as twenty functions.
  */
-export async function hook(words: string[]): Promise<void> {
+export function hook(words: string[]): undefined | Promise<void> {
   const at = words.indexOf(withTools);
   const args = at < 0 ? words : words.toSpliced(at, 1);
-  if (args[1] === "wake") return (await import("./hook/wake.ts")).wake(args[0] ?? "");
-  const run: Run = { cli: cliOf(args[0]), event: args[1] ?? "", limit: { ms: limitMs }, paths: undefined };
-  let reason: string | undefined;
+  if (args[1] === "wake") return import("./hook/wake.ts").then(({ wake }) => wake(args[0] ?? ""));
+  const [cli, event, limit] = [cliOf(args[0]), args[1] ?? "", { ms: limitMs }];
+  const run: Run = { args, tools: at >= 0, limit, cli, event, paths: undefined, request: undefined };
   try {
     run.paths = homePaths(process.env);
-    say(run, await answer(run, run.paths, args, at >= 0));
+    if (isFar(run.paths)) return import("../client/place.ts").then(({ socketPath }) => act(run, socketPath));
   } catch (error) {
-    reason = error instanceof Error ? error.message : String(error);
+    return rescue(run, error);
   }
-  if (reason !== undefined) await giveUp(run, reason);
+  return act(run, nearSocket);
+}
+
+function act(run: Run, find: SocketFinder): undefined | Promise<void> {
+  try {
+    say(run, answer(run, find));
+  } catch (error) {
+    return rescue(run, error);
+  }
   process.exit(0);
 }
 
-async function answer(run: Run, paths: HomePaths, args: string[], tools: boolean): Promise<string | undefined> {
-  // Before there is any input: the broker wakes up meanwhile.
-  let door: Promise<Door> | undefined = openDoor(paths);
-  door.catch(() => {});
-  const payload = parseObject(readToEnd(stdin, inputBytesMax, run.limit));
+function answer(run: Run, find: SocketFinder): string {
+  const payload = parseObject(readAll(stdin, inputBytesMax, run.limit));
   if (payload === null) throw new Error("the input is no JSON object, or one of too many values");
-  run.cli ??= guessClient(payload);
-  const input = understand(run, payload, args);
+  const cli = run.cli ?? guessClient(payload);
+  run.cli = cli;
+  run.event = eventName(payload, cliOf(run.args[0]) ? run.args[1] : run.args[0]) ?? "";
+  const input = cli.hook.parse(payload, run.event, process.env);
   if (input === null) {
-    const mistake = run.cli.hook.mistake?.(payload, run.event);
+    const mistake = cli.hook.mistake?.(payload, run.event);
     if (mistake) throw new Error(mistake);
-    return undefined;
+    return "";
   }
   if (input.event === "session-start") run.limit.ms = startLimitMs;
-  const { hook: side, client } = run.cli;
-  const host = side.host(ancestors(process.ppid, side.program), process.env, input.pid);
+  const host = cli.hook.host(ancestors(process.ppid, cli.hook.program), process.env, input.pid);
   if (host === undefined) throw new Error(noHost(input));
-  const headless = side.headless?.(process.env, () => hostArguments(host.pid));
-  const title = input.title ?? side.title?.(input, readEnd);
-  const ask = async (lines: string[]) => {
-    const opened = door ?? openDoor(paths);
-    door = undefined;
-    return askBroker(await opened, lines, run.limit);
+  const headless = cli.hook.headless?.(process.env, () => hostArguments(host.pid));
+  const title = input.title ?? cli.hook.title?.(input, readEnd);
+  const handle = handleFor(input, cli, headless);
+  const tell = (name: { handle?: string }): string => {
+    const lines = requestLines(cli.client, { ...input, ...(title && { title }), ...name }, host, headless, run.tools);
+    const text = answerText(input.event, askBroker(run.paths as HomePaths, find, lines, run.limit), cli.hook.answerMax);
+    return text === "" ? "" : cli.hook.answer(input.event, run.event, text);
   };
-  const askAs = (name: { handle?: string }) =>
-    reach(run, paths, input, () => ask(requestLines(client, { ...input, ...(title && { title }), ...name }, host, headless, tools)));
-  const result = await askNamed(handleFor(input, run.cli, headless), askAs);
-  const text = answerText(input.event, result, side.answerMax);
-  return text === "" ? undefined : side.answer(input.event, run.event, text);
+  run.request = { input, tell: () => (handle === undefined ? tell({}) : tellNamed(handle, tell)) };
+  return run.request.tell();
 }
 
 function noHost({ pid }: HookInput): string {
   if (pid === undefined) return "no process of the CLI above this one";
   return pid === -1 ? "pid must be a whole number" : `pid ${pid} is no process above this one that could be a session`;
-}
-
-function understand(run: Run, payload: Payload, args: string[]): HookInput | null {
-  const argument = cliOf(args[0]) ? args[1] : args[0];
-  run.event = eventName(payload, argument) ?? "";
-  return run.cli?.hook.parse(payload, run.event, process.env) ?? null;
 }
 
 /** The name that the user gave a session by starting its CLI with `RENN_HANDLE`. Codex's daemon has the environment of whoever started it first. */
@@ -91,47 +98,53 @@ function handleFor(input: HookInput, cli: Cli, headless: boolean | undefined): s
   return own ? process.env.RENN_HANDLE || undefined : undefined;
 }
 
-/** Asks with the name; where it cannot be had (the variable came down from another session's shell, say) the session joins without it. */
-async function askNamed(handle: string | undefined, ask: (more: { handle?: string }) => Promise<Payload | null>): Promise<Payload | null> {
-  if (handle === undefined) return ask({});
+/** Tells the name; where it cannot be had (the variable came down from another session's shell, say) the session joins without it. */
+function tellNamed(handle: string, tell: (name: { handle?: string }) => string): string {
   try {
-    return await ask({ handle });
+    return tell({ handle });
   } catch (error) {
     if (!String(error).includes("bad_request: handle")) throw error;
-    return ask({});
-  }
-}
-
-/** Asks the broker; a session start may start it first and wait, other events start it and do not wait (semantics §1). */
-async function reach(run: Run, paths: HomePaths, input: HookInput, ask: () => Promise<Payload | null>): Promise<Payload | null> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (!(error instanceof BrokerAway) || input.event === "session-end") throw error;
-    return (await import("./hook/start.ts")).startBroker(paths, input.event === "session-start" ? run.limit : undefined, ask);
+    return tell({});
   }
 }
 
 /** The last bytes of a file as text; empty when it cannot be read. */
 function readEnd(path: string, bytes: number): string {
   try {
-    return readFileEnd(path, bytes);
+    return readFile(path, Math.max(0, statFile(path).size - bytes));
   } catch {
     return "";
   }
 }
 
-function say(run: Run, text: string | undefined): void {
-  const output = text ?? run.cli?.hook.silent ?? "";
-  if (output) writeAll(stdout, output, { ms: performance.now() + outputMsMax });
+/** Prints what the CLI is told; nothing in words is what it takes for silence. */
+function say(run: Run, output: string): void {
+  const said = output || run.cli?.hook.silent;
+  if (said) writeAll(stdout, said, { ms: performance.now() + outputMsMax });
 }
 
-/** Prints what the CLI takes for silence, and says why in hook.log. */
+/** What can still be done once something failed: a broker is started, or the reason stands in hook.log. */
+async function rescue(run: Run, failure: unknown): Promise<void> {
+  try {
+    say(run, await startAndTell(run, failure));
+  } catch (error) {
+    await giveUp(run, error instanceof Error ? error.message : String(error));
+  }
+  process.exit(0);
+}
+
+/** A session start may start the broker and wait, other events start it and do not wait (semantics §1). Throws `failure` where it is another one. */
+async function startAndTell({ request, paths, limit }: Run, failure: unknown): Promise<string> {
+  const { input, tell } = request ?? {};
+  if (!(failure instanceof BrokerAway) || !paths || !input || !tell || input.event === "session-end") throw failure;
+  return (await import("./hook/start.ts")).startBroker(paths, input.event === "session-start" ? limit : undefined, tell);
+}
+
 async function giveUp(run: Run, reason: string): Promise<void> {
   try {
     if (run.paths) (await import("./hook/log.ts")).logFailure(run.paths, run.cli?.client, run.event, reason);
     // The last, since what failed may be the output itself.
-    say(run, undefined);
+    say(run, "");
   } catch {
     // Nothing can be said any more, and nothing may be.
   }

@@ -7,8 +7,9 @@ import { openLibc } from "../../libc.ts";
 export type Limit = { ms: number };
 export type Stat = { mode: number; uid: number; size: number };
 
-type Name = "open" | "close" | "poll" | "read" | "pread" | "write" | "socket" | "connect" | "stat" | "errno";
-type Calls = Record<Name, (...args: (number | Uint8Array | Int32Array)[]) => number>;
+type Name = "open" | "close" | "poll" | "read" | "pread" | "write" | "socket" | "connect" | "stat";
+type Call = (...args: (number | Uint8Array | Int32Array)[]) => number;
+type Calls = Record<Name, Call> & { errnoAt: Pointer };
 
 const mac = process.platform === "darwin";
 /** What differs on macOS. A `stat` of the C library is of no use on Linux: its name and layout hang on versions and processors. */
@@ -21,10 +22,8 @@ const currentFolder = -100;
 const codes: Readonly<Record<number, string>> = {
   1: "EPERM",
   2: "ENOENT",
-  4: "EINTR",
   13: "EACCES",
   20: "ENOTDIR",
-  [mac ? 35 : 11]: "EAGAIN",
   [mac ? 61 : 111]: "ECONNREFUSED",
 };
 const [readable, writable] = [1, 4];
@@ -44,13 +43,13 @@ export class CallError extends Error {
   }
 }
 
-/** Opened at the first call, so that what goes wrong here is a failure of the hook like any other. */
-let calls: Calls | undefined;
-let errnoAt: Pointer;
+let opened: Calls | undefined;
 
-function openCalls(): Calls {
+/** The calls themselves. Opened at the first use, so that what goes wrong here is a failure of the hook like any other. */
+function libc(): Calls {
+  if (opened) return opened;
   const { i32, i64, u64, ptr } = FFIType;
-  const symbols = openLibc({
+  const calls = openLibc({
     open: { args: [ptr, i32], returns: i32 },
     close: { args: [i32], returns: i32 },
     poll: { args: [ptr, u64, i32], returns: i32 },
@@ -61,37 +60,28 @@ function openCalls(): Calls {
     connect: { args: [i32, ptr, i32], returns: i32 },
     [own.stat]: { args: mac ? [ptr, ptr] : [i64, i32, ptr, i32, i32, ptr], returns: i32 },
     [own.errno]: { args: [], returns: ptr },
-  }) as unknown as Record<string, Calls[Name]>;
+  }) as unknown as Record<string, Call>;
   // Where errno is, is asked before anything can fail: between a failure and the look at it nothing else may be called.
-  errnoAt = symbols[own.errno]?.() as Pointer;
-  return { ...symbols, stat: symbols[own.stat] } as Calls;
+  opened = { ...(calls as Record<Name, Call>), stat: calls[own.stat] as Call, errnoAt: calls[own.errno]?.() as Pointer };
+  return opened;
 }
 
-/** Makes a call that gives no negative number unless it fails, which throws a CallError. */
-function call(name: Name, ...args: (number | Uint8Array | Int32Array)[]): number {
-  calls ??= openCalls();
-  const result = calls[name](...args);
-  if (result < 0) throw new CallError(name, memory.i32(errnoAt, 0));
+/** What a call gave; throws a CallError where that is negative, which none of these calls gives but to say that it failed. */
+function checked(name: string, result: number): number {
+  if (result < 0 && opened) throw new CallError(name, memory.i32(opened.errnoAt, 0));
   return result;
 }
 
-/** Makes a call once `fd` is ready for it; again where it was interrupted, or found nothing after all. Throws once the limit is reached. */
-function callWhenReady(limit: Limit, fd: number, events: number, act: () => number): number {
+/** Waits until `fd` is ready. Throws once the limit is reached. */
+function waitFor(fd: number, events: number, limit: Limit): void {
   // struct pollfd { int fd; short events, revents }
   const polled = new Int32Array([fd, events]);
   for (;;) {
     const leftMs = Math.ceil(limit.ms - performance.now());
     if (leftMs <= 0) throw new Error(`no answer within ${limit.ms} ms`);
-    try {
-      if (call("poll", polled, 1, leftMs) > 0) return act();
-    } catch (error) {
-      if (!isPassing(error)) throw error;
-    }
+    // A signal may end it early.
+    if (libc().poll(polled, 1, leftMs) > 0) return;
   }
-}
-
-function isPassing(error: unknown): boolean {
-  return error instanceof CallError && (error.code === "EINTR" || error.code === "EAGAIN");
 }
 
 /** A text as C reads it, behind `before` free bytes. */
@@ -104,18 +94,30 @@ export function statFile(path: string): Stat {
   const bytes = new Uint8Array(256);
   const view = new DataView(bytes.buffer);
   if (mac) {
-    call("stat", cString(path), bytes);
+    checked("stat", libc().stat(cString(path), bytes));
     return { mode: view.getUint16(4, true), uid: view.getUint32(16, true), size: Number(view.getBigInt64(96, true)) };
   }
-  call("stat", statx, currentFolder, cString(path), 0, statxBasic, bytes);
+  checked("statx", libc().stat(statx, currentFolder, cString(path), 0, statxBasic, bytes));
   return { mode: view.getUint16(28, true), uid: view.getUint32(20, true), size: Number(view.getBigUint64(40, true)) };
 }
 
-/** Whatever `take` puts into the bytes it is given, until it has nothing more, as text. Throws past `bytesMax`. */
-function gather(bytesMax: number, take: (bytes: Uint8Array) => number): string {
+/** A small file, or its end from `at` on, as text. Throws where it cannot be read, would have to be waited for, or is long. */
+export function readFile(path: string, at?: number): string {
+  // A pipe without a writer holds up nobody so.
+  const fd = checked("open", libc().open(cString(path), own.nonBlocking | own.closeOnExec));
+  try {
+    return readAll(fd, fileBytesMax, undefined, at);
+  } finally {
+    libc().close(fd);
+  }
+}
+
+/** Everything that comes until `fd` ends, or from `at` on, as text. Throws past `bytesMax`, and at the limit; without one it waits for nothing. */
+export function readAll(fd: number, bytesMax: number, limit?: Limit, at?: number): string {
   let bytes = new Uint8Array(roomBytes);
-  let size = 0;
-  for (let got = take(bytes); got > 0; got = take(bytes.subarray(size))) {
+  for (let size = 0; ; ) {
+    const got = readSome(fd, bytes.subarray(size), limit, at === undefined ? undefined : at + size);
+    if (got === 0) return new TextDecoder().decode(bytes.subarray(0, size));
     size += got;
     if (size > bytesMax) throw new Error("the input is too long");
     if (size < bytes.length) continue;
@@ -123,71 +125,38 @@ function gather(bytesMax: number, take: (bytes: Uint8Array) => number): string {
     wider.set(bytes);
     bytes = wider;
   }
-  return new TextDecoder().decode(bytes.subarray(0, size));
 }
 
-/** Hands `use` a file that is open for reading; a pipe without a writer holds up nobody. */
-function withFile<T>(path: string, use: (fd: number) => T): T {
-  const fd = call("open", cString(path), own.nonBlocking | own.closeOnExec);
-  try {
-    return use(fd);
-  } finally {
-    closeFile(fd);
-  }
-}
-
-/** A small file as text. Throws where it cannot be read, would have to be waited for, or is long. */
-export function readFile(path: string): string {
-  return withFile(path, (fd) => gather(fileBytesMax, (bytes) => call("read", fd, bytes, bytes.length)));
-}
-
-/** The last bytes of a file as text. Throws as `readFile` does. */
-export function readFileEnd(path: string, bytes: number): string {
-  let at = Math.max(0, statFile(path).size - bytes);
-  return withFile(path, (fd) =>
-    gather(fileBytesMax, (room) => {
-      const got = call("pread", fd, room, room.length, at);
-      at += got;
-      return got;
-    }),
-  );
-}
-
-/** Everything that comes until `fd` ends, as text. Throws past `bytesMax`, and at the limit. */
-export function readToEnd(fd: number, bytesMax: number, limit: Limit): string {
-  return gather(bytesMax, (bytes) => readSome(fd, bytes, limit));
-}
-
-/** Puts what comes next on `fd` into `bytes`: how many there were, 0 at the end. Throws at the limit. */
-export function readSome(fd: number, bytes: Uint8Array, limit: Limit): number {
-  return callWhenReady(limit, fd, readable, () => call("read", fd, bytes, bytes.length));
+/** Puts what comes next on `fd`, or stands at `at`, into `bytes`: how many there were, 0 at the end. Throws as `readAll` does. */
+export function readSome(fd: number, bytes: Uint8Array, limit?: Limit, at?: number): number {
+  if (limit) waitFor(fd, readable, limit);
+  return checked("read", at === undefined ? libc().read(fd, bytes, bytes.length) : libc().pread(fd, bytes, bytes.length, at));
 }
 
 /** Writes all of a text. Throws at the limit. */
 export function writeAll(fd: number, text: string, limit: Limit): void {
-  let rest: Uint8Array = new TextEncoder().encode(text);
-  while (rest.length > 0) {
-    const piece = rest;
-    rest = piece.subarray(callWhenReady(limit, fd, writable, () => call("write", fd, piece, Math.min(piece.length, pieceBytes))));
+  for (let rest = new TextEncoder().encode(text); rest.length > 0; ) {
+    waitFor(fd, writable, limit);
+    rest = rest.subarray(checked("write", libc().write(fd, rest, Math.min(rest.length, pieceBytes))));
   }
 }
 
 /** A connection to the Unix socket at `path`, which may not be too long. Throws a CallError, also where the other side has no room for one more. */
 export function connectUnix(path: string): number {
-  const fd = call("socket", unix, mac ? stream : stream | own.nonBlocking | own.closeOnExec, 0);
+  const fd = checked("socket", libc().socket(unix, mac ? stream : stream | own.nonBlocking | own.closeOnExec, 0));
   // struct sockaddr_un begins with the family, on macOS with its own length and the family.
   const address = cString(path, 2);
   address.set(mac ? [address.length, unix] : [unix, 0]);
   try {
-    call("connect", fd, address, address.length);
+    checked("connect", libc().connect(fd, address, address.length));
     return fd;
   } catch (error) {
-    closeFile(fd);
+    libc().close(fd);
     throw error;
   }
 }
 
 /** Closes what was opened. */
 export function closeFile(fd: number): void {
-  call("close", fd);
+  libc().close(fd);
 }

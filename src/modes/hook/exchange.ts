@@ -16,28 +16,32 @@ const [typeMask, socketType] = [0o170000, 0o140000];
 
 /** A connection to the broker, and what to say first. */
 export type Door = { fd: number; token: string };
+/** The path to connect to, once it is known to be safe; null where there is none. */
+export type SocketFinder = (paths: HomePaths) => string | null;
 
-/**
- * Connects, once home and socket are known to be our user's alone: the token is for nobody else. Throws BrokerAway where nobody listens, or an error
- * where the home or the socket may not be used.
- */
-export async function openDoor(paths: HomePaths): Promise<Door> {
-  const long = new TextEncoder().encode(paths.socket).length > socketPathBytesMax;
-  const path = long ? (await import("../../client/place.ts")).socketPath(paths) : paths.socket;
-  if (path === null) throw new BrokerAway("there is no socket");
+/** Whether the home's own path is too long for a socket, which then lies elsewhere (client/place.ts finds it). */
+export function isFar(paths: HomePaths): boolean {
+  return new TextEncoder().encode(paths.socket).length > socketPathBytesMax;
+}
+
+/** The home's own socket. Throws an error where it or the home is not our user's alone: the token is for nobody else. */
+export function nearSocket(paths: HomePaths): string {
+  const [home, socket, uid] = [statFile(paths.home), statFile(paths.socket), process.getuid?.()];
+  if (home.uid !== uid || (home.mode & 0o077) !== 0) throw new Error(`${paths.home} is not this user's alone: chmod 700 it`);
+  if ((socket.mode & typeMask) !== socketType || socket.uid !== uid) throw new Error(`${paths.socket} is no socket of this user`);
+  return paths.socket;
+}
+
+/** Connects. Throws BrokerAway where nobody listens, or an error that says why the socket may not be used. */
+function openDoor(paths: HomePaths, find: SocketFinder): Door {
   try {
-    if (!long) checkOwners(paths);
+    const path = find(paths);
+    if (path === null) throw new BrokerAway("there is no socket");
     const token = readFile(paths.token).trim();
     return { fd: connectUnix(path), token };
   } catch (error) {
     throw error instanceof CallError ? unreachable(error.code) : error;
   }
-}
-
-function checkOwners(paths: HomePaths): void {
-  const [home, socket, uid] = [statFile(paths.home), statFile(paths.socket), process.getuid?.()];
-  if (home.uid !== uid || (home.mode & 0o077) !== 0) throw new Error(`${paths.home} is not this user's alone: chmod 700 it`);
-  if ((socket.mode & typeMask) !== socketType || socket.uid !== uid) throw new Error(`${paths.socket} is no socket of this user`);
 }
 
 function unreachable(code: string): Error {
@@ -46,8 +50,9 @@ function unreachable(code: string): Error {
   return new Error(`cannot connect: ${code}`);
 }
 
-/** Sends auth and `lines`, and closes the door; the result of the last line. Throws an error that says what is wrong. */
-export function askBroker({ fd, token }: Door, lines: string[], limit: Limit): Payload | null {
+/** Sends auth and `lines` over a connection of their own; the result of the last. Throws BrokerAway, or an error that says what is wrong. */
+export function askBroker(paths: HomePaths, find: SocketFinder, lines: string[], limit: Limit): Payload | null {
+  const { fd, token } = openDoor(paths, find);
   try {
     writeAll(fd, requestLine(1, "auth", { token }) + lines.join(""), limit);
     const answer = readAnswer(fd, lines.length + 1, limit);

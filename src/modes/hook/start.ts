@@ -1,7 +1,6 @@
 // Starting the broker from a hook, where none listens (semantics §1).
 import { statSync, writeFileSync } from "node:fs";
 import { spawnBroker } from "../../client/start.ts";
-import type { Payload } from "../../clis/payload.ts";
 import type { HomePaths } from "../../home.ts";
 import type { Limit } from "./calls.ts";
 
@@ -9,8 +8,8 @@ const pollMs = 15;
 /** Hooks that do not wait start it at most so often. */
 const againMs = 10_000;
 
-/** Starts the broker unless it was started just now. With a limit it asks until an answer comes or the limit is reached, else it gives up at once. */
-export async function startBroker(paths: HomePaths, limit: Limit | undefined, ask: () => Promise<Payload | null>): Promise<Payload | null> {
+/** Starts the broker unless it was started just now. With a limit it tells until an answer comes or the limit is reached, else it gives up at once. */
+export async function startBroker(paths: HomePaths, limit: Limit | undefined, tell: () => string): Promise<string> {
   if (Object.keys(process.env).some((name) => name.startsWith("CODEX_SANDBOX"))) throw new Error("a sandbox keeps this hook from the bus");
   const stamp = `${paths.home}/hook.stamp`;
   const startedAt = statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
@@ -27,7 +26,7 @@ export async function startBroker(paths: HomePaths, limit: Limit | undefined, as
   while (performance.now() < limit.ms - pollMs) {
     await Bun.sleep(pollMs);
     try {
-      return await ask();
+      return tell();
     } catch {
       // Not there yet.
     }
