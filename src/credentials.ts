@@ -1,6 +1,6 @@
 // Who is at the other end of a Unix socket, as the kernel says (semantics §1).
-import { FFIType, ptr } from "bun:ffi";
-import { openLibc } from "./libc.ts";
+import { dlopen, FFIType, ptr } from "bun:ffi";
+import { libc } from "./libc.ts";
 
 /** The process at the other end of a connected socket. */
 export type PeerCredentials = { uid: number; pid: number };
@@ -8,30 +8,28 @@ export type PeerCredentials = { uid: number; pid: number };
 const macOs = process.platform === "darwin";
 const { i32, ptr: pointer } = FFIType;
 
-type Getters = { getsockopt: (...args: unknown[]) => number; getpeereid?: (...args: unknown[]) => number };
-
-function openLibrary(): Getters | null {
+function openGetters() {
   try {
-    return openLibc({
+    return dlopen(libc, {
       getsockopt: { args: [i32, i32, i32, pointer, pointer], returns: i32 },
       ...(macOs ? { getpeereid: { args: [i32, pointer, pointer], returns: i32 } } : {}),
-    }) as unknown as Getters;
+    }).symbols as unknown as { getsockopt: (...args: unknown[]) => number; getpeereid?: (...args: unknown[]) => number };
   } catch {
-    // There is no such library here, or it tells nothing of the other end.
+    // There is no such library here.
     return null;
   }
 }
 
-let library: Getters | null | undefined;
+let library: ReturnType<typeof openGetters> | undefined;
 
 /** User and process id of the other end, or null where the platform does not tell. */
 export function peerCredentials(fd: number): PeerCredentials | null {
-  if (library === undefined) library = openLibrary();
+  if (library === undefined) library = openGetters();
   if (!library) return null;
   return macOs ? macCredentials(library, fd) : linuxCredentials(library, fd);
 }
 
-function linuxCredentials(symbols: Getters, fd: number): PeerCredentials | null {
+function linuxCredentials(symbols: NonNullable<typeof library>, fd: number): PeerCredentials | null {
   const [solSocket, soPeerCred] = [1, 17];
   // struct ucred { pid, uid, gid }
   const credentials = new Uint32Array(3);
@@ -40,7 +38,7 @@ function linuxCredentials(symbols: Getters, fd: number): PeerCredentials | null 
   return failed ? null : { pid: credentials[0] ?? 0, uid: credentials[1] ?? 0 };
 }
 
-function macCredentials(symbols: Getters, fd: number): PeerCredentials | null {
+function macCredentials(symbols: NonNullable<typeof library>, fd: number): PeerCredentials | null {
   const [solLocal, localPeerPid] = [0, 2];
   const pid = new Uint32Array(1);
   const size = new Uint32Array([pid.byteLength]);

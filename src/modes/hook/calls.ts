@@ -1,15 +1,13 @@
 // What a hook asks of the system, each answered at once. An event loop, timers and threads that read files cost half as much as a whole empty program
 // (test/bench/notes.md), so a hook waits in poll(2), as a program in C does, and never longer than its limit.
-import { FFIType, read as memory, type Pointer } from "bun:ffi";
-import { openLibc } from "../../libc.ts";
+import { type Call, numberAt, openLibrary } from "../../libc.ts";
 
 /** When a hook ends at the latest, in ms after the start of its process. */
 export type Limit = { ms: number };
 export type Stat = { mode: number; uid: number; size: number };
 
 type Name = "open" | "close" | "poll" | "read" | "pread" | "write" | "socket" | "connect" | "stat";
-type Call = (...args: (number | Uint8Array | Int32Array)[]) => number;
-type Calls = Record<Name, Call> & { errnoAt: Pointer };
+type Calls = Record<Name, Call> & { errnoAt: number };
 
 const mac = process.platform === "darwin";
 /** What differs on macOS. A `stat` of the C library is of no use on Linux: its name and layout hang on versions and processors. */
@@ -48,8 +46,8 @@ let opened: Calls | undefined;
 /** The calls themselves. Opened at the first use, so that what goes wrong here is a failure of the hook like any other. */
 function libc(): Calls {
   if (opened) return opened;
-  const { i32, i64, u64, ptr } = FFIType;
-  const calls = openLibc({
+  const [i32, i64, u64, ptr] = ["i32", "i64", "u64", "ptr"] as const;
+  const calls: Record<string, Call> = openLibrary({
     open: { args: [ptr, i32], returns: i32 },
     close: { args: [i32], returns: i32 },
     poll: { args: [ptr, u64, i32], returns: i32 },
@@ -60,15 +58,15 @@ function libc(): Calls {
     connect: { args: [i32, ptr, i32], returns: i32 },
     [own.stat]: { args: mac ? [ptr, ptr] : [i64, i32, ptr, i32, i32, ptr], returns: i32 },
     [own.errno]: { args: [], returns: ptr },
-  }) as unknown as Record<string, Call>;
+  });
   // Where errno is, is asked before anything can fail: between a failure and the look at it nothing else may be called.
-  opened = { ...(calls as Record<Name, Call>), stat: calls[own.stat] as Call, errnoAt: calls[own.errno]?.() as Pointer };
+  opened = { ...(calls as Record<Name, Call>), stat: calls[own.stat] as Call, errnoAt: calls[own.errno]?.() as number };
   return opened;
 }
 
 /** What a call gave; throws a CallError where that is negative, which none of these calls gives but to say that it failed. */
 function checked(name: string, result: number): number {
-  if (result < 0 && opened) throw new CallError(name, memory.i32(opened.errnoAt, 0));
+  if (result < 0 && opened) throw new CallError(name, numberAt(opened.errnoAt));
   return result;
 }
 
