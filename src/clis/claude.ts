@@ -42,7 +42,8 @@ function ours(input: HookInput, env: Environment): boolean {
 }
 
 function host(ancestors: readonly Ancestor[], env: Environment): Ancestor | undefined {
-  return ancestors.find((a) => a.name === "claude") ?? ancestors.find((a) => String(a.pid) === env.CLAUDE_PID) ?? nearestProgram(ancestors);
+  for (const ancestor of ancestors) if (ancestor.name === "claude") return ancestor;
+  return ancestors.find((a) => String(a.pid) === env.CLAUDE_PID) ?? nearestProgram(ancestors);
 }
 
 /** Rows that mean that the model was given the text: a hook's context, and peer messages that were taken into a turn. */
