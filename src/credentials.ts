@@ -1,34 +1,30 @@
 // Who is at the other end of a Unix socket, as the kernel says (semantics §1).
 import { dlopen, FFIType, ptr } from "bun:ffi";
+import { libc } from "./libc.ts";
 
 /** The process at the other end of a connected socket. */
 export type PeerCredentials = { uid: number; pid: number };
 
 const macOs = process.platform === "darwin";
 const { i32, ptr: pointer } = FFIType;
-/** The C library under the names that it has here: Linux with glibc, with musl, macOS. */
-const libraries = macOs
-  ? ["/usr/lib/libSystem.B.dylib"]
-  : ["libc.so.6", `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`];
 
-function openLibrary() {
-  for (const name of libraries)
-    try {
-      return dlopen(name, {
-        getsockopt: { args: [i32, i32, i32, pointer, pointer], returns: i32 },
-        ...(macOs ? { getpeereid: { args: [i32, pointer, pointer], returns: i32 } } : {}),
-      }).symbols as unknown as { getsockopt: (...args: unknown[]) => number; getpeereid?: (...args: unknown[]) => number };
-    } catch {
-      // The C library has another name here.
-    }
-  return null;
+function openGetters() {
+  try {
+    return dlopen(libc, {
+      getsockopt: { args: [i32, i32, i32, pointer, pointer], returns: i32 },
+      ...(macOs ? { getpeereid: { args: [i32, pointer, pointer], returns: i32 } } : {}),
+    }).symbols as unknown as { getsockopt: (...args: unknown[]) => number; getpeereid?: (...args: unknown[]) => number };
+  } catch {
+    // There is no such library here.
+    return null;
+  }
 }
 
-let library: ReturnType<typeof openLibrary> | undefined;
+let library: ReturnType<typeof openGetters> | undefined;
 
 /** User and process id of the other end, or null where the platform does not tell. */
 export function peerCredentials(fd: number): PeerCredentials | null {
-  if (library === undefined) library = openLibrary();
+  if (library === undefined) library = openGetters();
   if (!library) return null;
   return macOs ? macCredentials(library, fd) : linuxCredentials(library, fd);
 }

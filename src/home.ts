@@ -15,7 +15,8 @@ export type HomePaths = {
 
 /** `$RENN_HOME`, else `~/.renn`, as absolute paths (semantics §1). `$RENN_HOME` must be absolute: a relative one would follow the current folder. */
 export function homePaths(env: Record<string, string | undefined> = process.env): HomePaths {
-  const home = (env.RENN_HOME || `${env.HOME || "/"}/.renn`).replace(/\/+$/, "") || "/";
+  let home = env.RENN_HOME || `${env.HOME || "/"}/.renn`;
+  while (home.length > 1 && home.endsWith("/")) home = home.slice(0, -1);
   if (!home.startsWith("/")) throw new Error(`RENN_HOME must be an absolute path, and is ${JSON.stringify(home)}`);
   return {
     home,

@@ -75,11 +75,12 @@ describe("rooms", () => {
 });
 
 describe("what a start loads", () => {
-  test("the entry loads no mode", () => {
-    expect([...loadedAtStart("src/main.ts")]).toEqual(["src/main.ts"]);
+  test("the entry loads no mode but the hook", () => {
+    const hook = loadedAtStart("src/modes/hook.ts");
+    expect([...loadedAtStart("src/main.ts")].filter((path) => !hook.has(path))).toEqual(["src/main.ts"]);
   });
 
-  test("hook mode loads no package, no node: module and no SQLite", () => {
+  test("hook mode loads no package, no module of Node or Bun and no SQLite", () => {
     const loaded = [...loadedAtStart("src/modes/hook.ts")];
     expect(loaded.filter((path) => !path.startsWith("src/") && path !== "package.json")).toEqual([]);
   });

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { handlePattern } from "../src/protocol/constants.ts";
+import { tagIds } from "../src/protocol/tag.ts";
 import {
   ageWords,
   codePoints,
@@ -14,7 +15,6 @@ import {
   notifyLine,
   slug,
   type TextMessage,
-  tagIds,
   visible,
 } from "../src/protocol/text.ts";
 

@@ -13,7 +13,7 @@ import { register } from "./identity.ts";
 import { touch } from "./peers.ts";
 import { prune } from "./prune.ts";
 import { nativeRegister, session } from "./sessions.ts";
-import { BadLine, checkFields, envelope, idOf, parseLine, type Request } from "./validate.ts";
+import { BadLine, checkFields, envelope, parseLine, type Request } from "./validate.ts";
 import { startWait } from "./waits.ts";
 
 /** Requests that any authenticated connection may make. */
@@ -54,11 +54,10 @@ const bound: { [T in RequestType]?: (bus: Bus, conn: Conn, peer: Peer, fields: F
 const durableTypes = new Set<RequestType>(["send", "reply", "ack", "delivered", "groups", "register", "prune", "name", "cancel", "mute"]);
 
 /**
- * What follows these on a connection waits for the next turn: how a wait or an auth ends decides about it, and the answers of the others may be so
- * large that the reader must have taken one before the next is made.
+ * What follows these on a connection waits for the next turn: how a wait ends decides about it, and the answers of the others may be so large that the
+ * reader must have taken one before the next is made.
  */
 export const lastOfTurn: ReadonlySet<RequestType> = new Set([
-  "auth",
   "wait",
   "thread",
   "read",
@@ -73,22 +72,19 @@ export const lastOfTurn: ReadonlySet<RequestType> = new Set([
   "why",
 ]);
 
-/** A line of a turn, as far as it could be read before the turn began. */
-export type Line = { conn: Conn; request: Request | null; bad: BadLine | null; tooLong: boolean };
+/** A line of a turn, as far as it could be read before the turn began. `badAuth`: it is no request, but wants to be auth. */
+export type Line = { conn: Conn; request: Request | null; bad: BadLine | null; badAuth: boolean; tooLong: boolean };
 
 /** Reads a line as far as its envelope; nothing is decided yet. */
 export function readLine(conn: Conn, text: QueuedLine): Line {
-  if (text === null) return { conn, request: null, bad: null, tooLong: true };
+  if (text === null) return { conn, request: null, bad: null, badAuth: false, tooLong: true };
+  let isAuth = false;
   try {
     const line = parseLine(text);
-    try {
-      return { conn, request: envelope(line), bad: null, tooLong: false };
-    } catch (error) {
-      if (conn.authed || line.type === "auth") throw error;
-      throw new BadLine(idOf(line), "");
-    }
+    isAuth = line.type === "auth";
+    return { conn, request: envelope(line), bad: null, badAuth: false, tooLong: false };
   } catch (error) {
-    if (error instanceof BadLine) return { conn, request: null, bad: error, tooLong: false };
+    if (error instanceof BadLine) return { conn, request: null, bad: error, badAuth: isAuth, tooLong: false };
     throw error;
   }
 }
@@ -114,7 +110,7 @@ export function handleLine(bus: Bus, line: Line): void {
     );
   if (!conn.authed && request?.type !== "auth") {
     const id = request?.id ?? line.bad?.id ?? null;
-    if (!request && line.bad?.message && line.bad.id !== null) return stage(bus, conn, errorLine(id, "bad_request", line.bad.message));
+    if (line.bad && line.badAuth && id !== null) return stage(bus, conn, errorLine(id, "bad_request", line.bad.message));
     return stage(bus, conn, errorLine(id, "auth_required", "the first line must be auth with the token of this home (the file `token`)"));
   }
   if (!request) return stage(bus, conn, errorLine(line.bad?.id ?? null, "bad_request", line.bad?.message ?? "the line is no request"));

@@ -46,7 +46,7 @@ export function parseLine(text: string | undefined): Record<string, unknown> {
 }
 
 /** The id of a line, or null where it cannot be used. */
-export function idOf(line: Record<string, unknown>): number | null {
+function idOf(line: Record<string, unknown>): number | null {
   const { id } = line;
   return typeof id === "number" && Number.isSafeInteger(id) && id >= 0 ? id : null;
 }

@@ -1,7 +1,7 @@
 // Claude Code: shell hooks, JSONL transcripts, a peer socket for each session (claude-peer.ts).
 import type { ProofReader } from "../broker/ports.ts";
 import type { HookEvent } from "../protocol/constants.ts";
-import { tagIds } from "../protocol/text.ts";
+import { tagIds } from "../protocol/tag.ts";
 import type { Ancestor, Cli, Environment, HookInput } from "./cli.ts";
 import { additionalContext, claudeShaped, nearestProgram } from "./common.ts";
 import { type Edit, hookCommand, type SetupPlace, withTools } from "./edits.ts";
@@ -25,7 +25,8 @@ function parse(payload: Payload, name: string | undefined, env: Environment): Ho
   if (mode !== undefined) input.bypass = mode === "bypassPermissions";
   if (input.event === "prompt") {
     const prompt = typeof payload.prompt === "string" ? payload.prompt : "";
-    const head = pushed.exec(prompt);
+    // Looked at first, since nearly no prompt is pushed and a pattern costs most at its first use.
+    const head = prompt.includes("[murmur m") ? pushed.exec(prompt) : null;
     if (head) input.seen = tagIds(prompt.slice(head[0].length)).slice(0, 50);
   }
   return input;
@@ -33,15 +34,16 @@ function parse(payload: Payload, name: string | undefined, env: Environment): Ho
 
 /** Whether the payload belongs to the Claude that started this hook: another CLI's transcript or another session's id does not. */
 function ours(input: HookInput, env: Environment): boolean {
-  const file = input.transcriptPath?.split("/").at(-1) ?? "";
-  if (file.startsWith("rollout-") || input.transcriptPath?.includes("/chats/session-")) return false;
+  const path = input.transcriptPath ?? "";
+  if (path.startsWith("rollout-", path.lastIndexOf("/") + 1) || path.includes("/chats/session-")) return false;
   // At the start and end of a session its id changes hands, so the variable may be the other one there.
   const settled = input.event === "prompt" || input.event === "post-tool" || input.event === "stop";
   return !(settled && env.CLAUDE_PID && env.CLAUDE_CODE_SESSION_ID && env.CLAUDE_CODE_SESSION_ID !== input.sessionId);
 }
 
 function host(ancestors: readonly Ancestor[], env: Environment): Ancestor | undefined {
-  return ancestors.find((a) => a.name === "claude") ?? ancestors.find((a) => String(a.pid) === env.CLAUDE_PID) ?? nearestProgram(ancestors);
+  for (const ancestor of ancestors) if (ancestor.name === "claude") return ancestor;
+  return ancestors.find((a) => String(a.pid) === env.CLAUDE_PID) ?? nearestProgram(ancestors);
 }
 
 /** Rows that mean that the model was given the text: a hook's context, and peer messages that were taken into a turn. */

@@ -46,9 +46,9 @@ export type HookSide = {
   /** The CLI's process among the ancestors, nearest first; `pid` is what the payload named. */
   host(ancestors: readonly Ancestor[], env: Environment, pid?: number): Ancestor | undefined;
   /** Whether the run ends with its answer, by its environment and the host's arguments; undefined where that cannot be known. */
-  headless?(env: Environment, hostArguments: () => Promise<string[]>): boolean | Promise<boolean>;
+  headless?(env: Environment, hostArguments: () => string[]): boolean;
   /** A title that the payload does not carry; `read` gives the end of a file. */
-  title?(input: HookInput, read: (path: string, bytes: number) => Promise<string>): Promise<string | undefined>;
+  title?(input: HookInput, read: (path: string, bytes: number) => string): string | undefined;
   /** What goes to stdout so that the model sees `text` at this event. */
   answer(event: HookEvent, eventName: string, text: string): string;
   /** What goes to stdout where there is nothing to say. */

@@ -34,10 +34,10 @@ function host(ancestors: readonly Ancestor[]): Ancestor | undefined {
 }
 
 /** The user's name for a thread: Codex names threads by itself too, in the same file, so only a name that replaced another counts. */
-async function title(input: HookInput, read: (path: string, bytes: number) => Promise<string>): Promise<string | undefined> {
+function title(input: HookInput, read: (path: string, bytes: number) => string): string | undefined {
   const home = input.event === "prompt" ? input.transcriptPath?.split("/sessions/")[0] : undefined;
   if (!home || home === input.transcriptPath) return undefined;
-  const index = await read(`${home}/session_index.jsonl`, 262_144);
+  const index = read(`${home}/session_index.jsonl`, 262_144);
   const names: string[] = [];
   for (const line of index.split("\n")) {
     const row = line.includes(input.sessionId) ? parseObject(line) : null;
@@ -134,7 +134,10 @@ export const codex: Cli = {
     parse,
     program: /^codex/,
     host,
-    headless: async (_env, hostArguments) => (await hostArguments()).slice(1).some((a) => a === "exec" || a === "e"),
+    headless: (_env, hostArguments) =>
+      hostArguments()
+        .slice(1)
+        .some((a) => a === "exec" || a === "e"),
     title,
     answer,
     silent: "",

@@ -119,7 +119,7 @@ export const gemini: Cli = {
     parse,
     program: noWrapper,
     host: nearestProgram,
-    headless: async (_env, hostArguments) => (await hostArguments()).some((a) => /^(?:-p|--prompt)(?:=|$)/.test(a)),
+    headless: (_env, hostArguments) => hostArguments().some((a) => /^(?:-p|--prompt)(?:=|$)/.test(a)),
     answer,
     silent: "{}",
     answerMax: { unit: "bytes", max: 64_000 },

@@ -12,5 +12,6 @@ export const clis: readonly Cli[] = [claude, codex, gemini, zcode, opencode, hum
 
 /** The CLI of that name. */
 export function cliOf(name: string | undefined): Cli | undefined {
-  return clis.find((cli) => cli.client === name);
+  for (const cli of clis) if (cli.client === name) return cli;
+  return undefined;
 }

@@ -4,7 +4,13 @@ import type { Ancestor, Environment, HookInput, HookSide } from "./cli.ts";
 import { claudeShaped, isHolder, nearestProgram, ownWindow } from "./common.ts";
 import { type Payload, present, textField } from "./payload.ts";
 
-const events: Readonly<Record<string, HookEvent>> = Object.fromEntries(hookEvents.map((event) => [event, event]));
+const events: Readonly<Record<HookEvent, HookEvent>> = {
+  "session-start": "session-start",
+  prompt: "prompt",
+  "post-tool": "post-tool",
+  stop: "stop",
+  "session-end": "session-end",
+};
 const shell = /^-?(?:sh|bash|dash|zsh|fish|ksh|mksh|ash|busybox)$/;
 
 function parse(payload: Payload, name: string | undefined): HookInput | null {

@@ -1,5 +1,5 @@
 // Taking a hostile payload or transcript row apart: whatever has the wrong type or size is as if it were absent.
-import { tagIds } from "../protocol/text.ts";
+import { tagIds } from "../protocol/tag.ts";
 
 /** Longer texts are counted before they are parsed: millions of tiny values take seconds, a text of the same length a few ms. */
 const countedFrom = 262_144;
@@ -15,7 +15,7 @@ export function asObject(value: unknown): Payload | null {
 
 /** A JSON text as an object, or null, also for one of very many values. Never throws, and looks no further where it does not begin as an object. */
 export function parseObject(json: string): Payload | null {
-  return /^\s*\{/.test(json) ? asObject(parseJson(json)) : null;
+  return json.trimStart().startsWith("{") ? asObject(parseJson(json)) : null;
 }
 
 /** The value of a JSON text; undefined for what is none, and for one of very many values. Never throws. */

@@ -1,90 +1,95 @@
 // Hook mode: one run at each event of a CLI session. It tells the broker what happened, takes what waits for the session and prints it as that CLI wants it.
-// It may never disturb the CLI: whatever goes wrong ends with exit status 0 and no output, and a line in hook.log. No `node:` module is imported here, since
-// each costs more time than the whole exchange.
+// It may never disturb the CLI: whatever goes wrong ends with exit status 0 and no output, and a line in hook.log. It does one thing after another and waits
+// in system calls of its own (hook/calls.ts). No `node:` module is imported here, since each costs more time than the whole exchange.
 import type { Cli, HookInput } from "../clis/cli.ts";
 import { eventName } from "../clis/common.ts";
 import { withTools } from "../clis/edits.ts";
 import { cliOf } from "../clis/index.ts";
-import { type Payload, parseObject } from "../clis/payload.ts";
+import { parseObject } from "../clis/payload.ts";
 import { type HomePaths, homePaths } from "../home.ts";
 import { ancestors, hostArguments } from "./hook/ancestors.ts";
-import { askBroker, BrokerAway, type Door, findDoor } from "./hook/exchange.ts";
+import { type Limit, readAll, readFile, statFile, writeAll } from "./hook/calls.ts";
+import { askBroker, BrokerAway, isFar, nearSocket, type SocketFinder } from "./hook/exchange.ts";
 import { guessClient } from "./hook/guess.ts";
 import { answerText, requestLines } from "./hook/messages.ts";
 
-/** From the start of the process to its end, in ms. */
-const deadlineMs = 300;
-const startDeadlineMs = 1_000;
+const limitMs = 300;
+const startLimitMs = 1_000;
+/** A reader that does not read must not hold the CLI either. */
+const outputMsMax = 100;
 /** Longer inputs are not read: no event needs them. */
-const inputCharactersMax = 8 * 1_048_576;
+const inputBytesMax = 16 * 1_048_576;
+const [stdin, stdout] = [0, 1];
 
 type Run = {
+  args: string[];
+  tools: boolean;
+  limit: Limit;
   cli: Cli | undefined;
   event: string;
-  timer: ReturnType<typeof setTimeout> | undefined;
-  over: boolean;
   paths: HomePaths | undefined;
+  /** What is asked of the broker, once it is known: `tell` does it and gives the output. */
+  request: { input: HookInput; tell: () => string } | undefined;
 };
 
 /**
- * `renn hook [client] [event] [--tools]`: input on stdin. `--tools` says that the session has the renn tools. Always ends the process itself,
- * with status 0.
+ * `renn hook [client] [event] [--tools]`: input on stdin. `--tools` says that the session has the renn tools. Always ends the process itself, with
+ * status 0, and at once but for what is rare: a promise and an import cost as much as twenty functions.
  */
-export async function hook(words: string[]): Promise<void> {
-  const args = words.filter((word) => word !== withTools);
-  if (args[1] === "wake") return (await import("./hook/wake.ts")).wake(args[0] ?? "");
-  const run: Run = { cli: cliOf(args[0]), event: args[1] ?? "", timer: undefined, over: false, paths: undefined };
-  endBy(run, deadlineMs);
+export function hook(words: string[]): undefined | Promise<void> {
+  const at = words.indexOf(withTools);
+  const args = at < 0 ? words : words.toSpliced(at, 1);
+  if (args[1] === "wake") return import("./hook/wake.ts").then(({ wake }) => wake(args[0] ?? ""));
+  const [cli, event, limit] = [cliOf(args[0]), args[1] ?? "", { ms: limitMs }];
+  const run: Run = { args, tools: at >= 0, limit, cli, event, paths: undefined, request: undefined };
   try {
     run.paths = homePaths(process.env);
-    await finish(run, await answer(run, run.paths, args, args.length < words.length));
+    if (isFar(run.paths)) return import("../client/place.ts").then(({ socketPath }) => act(run, socketPath));
   } catch (error) {
-    await giveUp(run, error instanceof Error ? error.message : String(error));
+    return rescue(run, error);
   }
+  return act(run, nearSocket);
 }
 
-/** Sets when the process ends at the latest, in ms after its start. */
-function endBy(run: Run, ms: number): void {
-  clearTimeout(run.timer);
-  run.timer = setTimeout(() => void giveUp(run, `no answer within ${ms} ms`), Math.max(0, ms - performance.now()));
+function act(run: Run, find: SocketFinder): undefined | Promise<void> {
+  try {
+    say(run, answer(run, find));
+  } catch (error) {
+    return rescue(run, error);
+  }
+  process.exit(0);
 }
 
-async function answer(run: Run, paths: HomePaths, args: string[], tools: boolean): Promise<string | undefined> {
-  // What needs no input is begun before it is there.
-  const door = findDoor(paths);
-  const above = ancestors(process.ppid, run.cli?.hook.program);
-  door.catch(() => {});
-  const payload = parseObject(await readInput());
+function answer(run: Run, find: SocketFinder): string {
+  const payload = parseObject(readAll(stdin, inputBytesMax, run.limit));
   if (payload === null) throw new Error("the input is no JSON object, or one of too many values");
-  run.cli ??= guessClient(payload);
-  const input = understand(run, payload, args);
+  const cli = run.cli ?? guessClient(payload);
+  run.cli = cli;
+  run.event = eventName(payload, cliOf(run.args[0]) ? run.args[1] : run.args[0]) ?? "";
+  const input = cli.hook.parse(payload, run.event, process.env);
   if (input === null) {
-    const mistake = run.cli.hook.mistake?.(payload, run.event);
+    const mistake = cli.hook.mistake?.(payload, run.event);
     if (mistake) throw new Error(mistake);
-    return undefined;
+    return "";
   }
-  if (input.event === "session-start") endBy(run, startDeadlineMs);
-  const host = run.cli.hook.host(await above, process.env, input.pid);
+  if (input.event === "session-start") run.limit.ms = startLimitMs;
+  const host = cli.hook.host(ancestors(process.ppid, cli.hook.program), process.env, input.pid);
   if (host === undefined) throw new Error(noHost(input));
-  const { hook: side, client } = run.cli;
-  const headless = await side.headless?.(process.env, () => hostArguments(host.pid));
-  const title = input.title ?? (await side.title?.(input, readEnd));
-  const ask = (more: { handle?: string }) =>
-    reach(paths, door, input, requestLines(client, { ...input, ...(title && { title }), ...more }, host, headless, tools));
-  const result = await askNamed(handleFor(input, run.cli, headless), ask);
-  const text = answerText(input.event, result, side.answerMax);
-  return text === "" ? undefined : side.answer(input.event, run.event, text);
+  const headless = cli.hook.headless?.(process.env, () => hostArguments(host.pid));
+  const title = input.title ?? cli.hook.title?.(input, readEnd);
+  const handle = handleFor(input, cli, headless);
+  const tell = (name: { handle?: string }): string => {
+    const lines = requestLines(cli.client, { ...input, ...(title && { title }), ...name }, host, headless, run.tools);
+    const text = answerText(input.event, askBroker(run.paths as HomePaths, find, lines, run.limit), cli.hook.answerMax);
+    return text === "" ? "" : cli.hook.answer(input.event, run.event, text);
+  };
+  run.request = { input, tell: () => (handle === undefined ? tell({}) : tellNamed(handle, tell)) };
+  return run.request.tell();
 }
 
 function noHost({ pid }: HookInput): string {
   if (pid === undefined) return "no process of the CLI above this one";
   return pid === -1 ? "pid must be a whole number" : `pid ${pid} is no process above this one that could be a session`;
-}
-
-function understand(run: Run, payload: Payload, args: string[]): HookInput | null {
-  const argument = cliOf(args[0]) ? args[1] : args[0];
-  run.event = eventName(payload, argument) ?? "";
-  return run.cli?.hook.parse(payload, run.event, process.env) ?? null;
 }
 
 /** The name that the user gave a session by starting its CLI with `RENN_HANDLE`. Codex's daemon has the environment of whoever started it first. */
@@ -93,63 +98,54 @@ function handleFor(input: HookInput, cli: Cli, headless: boolean | undefined): s
   return own ? process.env.RENN_HANDLE || undefined : undefined;
 }
 
-/** Asks with the name; where it cannot be had (the variable came down from another session's shell, say) the session joins without it. */
-async function askNamed(handle: string | undefined, ask: (more: { handle?: string }) => Promise<Payload | null>): Promise<Payload | null> {
-  if (handle === undefined) return ask({});
+/** Tells the name; where it cannot be had (the variable came down from another session's shell, say) the session joins without it. */
+function tellNamed(handle: string, tell: (name: { handle?: string }) => string): string {
   try {
-    return await ask({ handle });
+    return tell({ handle });
   } catch (error) {
     if (!String(error).includes("bad_request: handle")) throw error;
-    return ask({});
+    return tell({});
   }
 }
 
-/** Asks the broker; a session start may start it first and wait, other events start it and do not wait (semantics §1). */
-async function reach(paths: HomePaths, door: Promise<Door>, input: HookInput, lines: string[]): Promise<Payload | null> {
+/** The last bytes of a file as text; empty when it cannot be read. */
+function readEnd(path: string, bytes: number): string {
   try {
-    return await askBroker(await door, lines);
-  } catch (error) {
-    if (!(error instanceof BrokerAway) || input.event === "session-end") throw error;
-    const { startBroker } = await import("./hook/start.ts");
-    return await startBroker(paths, input.event === "session-start", async () => askBroker(await findDoor(paths), lines));
-  }
-}
-
-/** All of stdin as text, unless it is too long. At once, since a stream costs milliseconds; an endless one is ended by the deadline. */
-async function readInput(): Promise<string> {
-  const text = await Bun.stdin.text();
-  if (text.length > inputCharactersMax) throw new Error("the input is too long");
-  return text;
-}
-
-/** The last bytes of a file as text; empty when it cannot be read, or is none: a pipe would block for ever. */
-async function readEnd(path: string, bytes: number): Promise<string> {
-  try {
-    const file = Bun.file(path);
-    if (!(await file.stat()).isFile()) return "";
-    return await file.slice(Math.max(0, file.size - bytes)).text();
+    return readFile(path, Math.max(0, statFile(path).size - bytes));
   } catch {
     return "";
   }
 }
 
-async function giveUp(run: Run, reason: string): Promise<void> {
-  if (run.over) return;
-  await finish(run, undefined, reason);
+/** Prints what the CLI is told; nothing in words is what it takes for silence. */
+function say(run: Run, output: string): void {
+  const said = output || run.cli?.hook.silent;
+  if (said) writeAll(stdout, said, { ms: performance.now() + outputMsMax });
 }
 
-async function finish(run: Run, text: string | undefined, reason?: string): Promise<void> {
-  if (run.over) return;
-  run.over = true;
-  clearTimeout(run.timer);
-  // A reader that does not read must not hold the CLI either.
-  setTimeout(() => process.exit(0), 100);
+/** What can still be done once something failed: a broker is started, or the reason stands in hook.log. */
+async function rescue(run: Run, failure: unknown): Promise<void> {
   try {
-    const output = text ?? run.cli?.hook.silent ?? "";
-    if (output) await Bun.write(Bun.stdout, output);
-    if (reason !== undefined && run.paths) (await import("./hook/log.ts")).logFailure(run.paths, run.cli?.client, run.event, reason);
+    say(run, await startAndTell(run, failure));
+  } catch (error) {
+    await giveUp(run, error instanceof Error ? error.message : String(error));
+  }
+  process.exit(0);
+}
+
+/** A session start may start the broker and wait, other events start it and do not wait (semantics §1). Throws `failure` where it is another one. */
+async function startAndTell({ request, paths, limit }: Run, failure: unknown): Promise<string> {
+  const { input, tell } = request ?? {};
+  if (!(failure instanceof BrokerAway) || !paths || !input || !tell || input.event === "session-end") throw failure;
+  return (await import("./hook/start.ts")).startBroker(paths, input.event === "session-start" ? limit : undefined, tell);
+}
+
+async function giveUp(run: Run, reason: string): Promise<void> {
+  try {
+    if (run.paths) (await import("./hook/log.ts")).logFailure(run.paths, run.cli?.client, run.event, reason);
+    // The last, since what failed may be the output itself.
+    say(run, "");
   } catch {
     // Nothing can be said any more, and nothing may be.
   }
-  process.exit(0);
 }

@@ -208,13 +208,6 @@ export function notifyLine(m: TextMessage, now: number, firstLineMax: number): s
   return `${tagLine(m, now)} ${harmlessLine(firstLine(m.body, firstLineMax))}`;
 }
 
-/** Message ids whose tag stands at the start of a line of `text`, followed by something that is no digit. */
-export function tagIds(text: string): number[] {
-  const ids: number[] = [];
-  for (const match of text.matchAll(/^\[murmur m(\d{1,16})(?!\d)/gm)) ids.push(Number(match[1]));
-  return ids;
-}
-
 /** A name as a handle: lowercase, runs of other characters one hyphen, trimmed, at most 48 characters, trimmed again (semantics §4). */
 export function slug(name: string): string {
   return name

@@ -2,7 +2,7 @@
 import type { Bus, Peer } from "../../src/broker/bus.ts";
 import { defaultLimits } from "../../src/protocol/constants.ts";
 import type { ErrorFrame, EventFrame, OkFrame } from "../../src/protocol/frames.ts";
-import { tagIds } from "../../src/protocol/text.ts";
+import { tagIds } from "../../src/protocol/tag.ts";
 import type { TestConnection } from "../world/connection.ts";
 import { FakeNative, testPorts, World } from "../world.ts";
 import { Audit, checkEnd, must, newFacts, type StepFacts } from "./audit.ts";

@@ -5,7 +5,7 @@ import type { Subprocess } from "bun";
 import { Client } from "../../src/client.ts";
 import type { HomePaths } from "../../src/home.ts";
 import { ProtocolError } from "../../src/protocol/errors.ts";
-import { tagIds } from "../../src/protocol/text.ts";
+import { tagIds } from "../../src/protocol/tag.ts";
 import { realSystem } from "../../src/system.ts";
 import { exportAll, integrity, join, makeHome, numberOption, spawnBroker } from "../crash/broker.ts";
 import { random } from "../sim/random.ts";

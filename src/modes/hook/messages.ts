@@ -53,7 +53,7 @@ function size(text: string, { unit }: HookSide["answerMax"]): number {
 }
 
 function strings(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((v) => typeof v === "string") : [];
+  return Array.isArray(value) && value.length > 0 ? value.filter((v) => typeof v === "string") : [];
 }
 
 function moreLine(more: unknown): string[] {
@@ -64,7 +64,7 @@ function moreLine(more: unknown): string[] {
 }
 
 function notificationLines(value: unknown): string[] {
-  if (!Array.isArray(value)) return [];
+  if (!Array.isArray(value) || value.length === 0) return [];
   return value.flatMap((item) => {
     const line = notificationLine(asObject(item) ?? {});
     return line ? [line] : [];

@@ -1,30 +1,35 @@
 // Starting the broker from a hook, where none listens (semantics §1).
-
+import { statSync, writeFileSync } from "node:fs";
 import { spawnBroker } from "../../client/start.ts";
-import type { Payload } from "../../clis/payload.ts";
 import type { HomePaths } from "../../home.ts";
+import type { Limit } from "./calls.ts";
 
 const pollMs = 15;
 /** Hooks that do not wait start it at most so often. */
 const againMs = 10_000;
 
-/** Starts the broker unless it was started just now. With `wait` it asks until an answer comes (the hook's own deadline ends it), else it gives up at once. */
-export async function startBroker(paths: HomePaths, wait: boolean, ask: () => Promise<Payload | null>): Promise<Payload | null> {
+/** Starts the broker unless it was started just now. With a limit it tells until an answer comes or the limit is reached, else it gives up at once. */
+export async function startBroker(paths: HomePaths, limit: Limit | undefined, tell: () => string): Promise<string> {
   if (Object.keys(process.env).some((name) => name.startsWith("CODEX_SANDBOX"))) throw new Error("a sandbox keeps this hook from the bus");
-  const stamp = Bun.file(`${paths.home}/hook.stamp`);
-  const recent = !wait && (await stamp.exists()) && Math.abs(Date.now() - stamp.lastModified) < againMs;
+  const stamp = `${paths.home}/hook.stamp`;
+  const startedAt = statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const recent = !limit && Math.abs(Date.now() - startedAt) < againMs;
   if (!recent) {
     spawnBroker(paths);
-    // The stamp is only a brake: where it cannot be written the broker is started once more, and the second one ends by itself.
-    await Bun.write(stamp, "", { mode: 0o600, createPath: false } as Parameters<typeof Bun.write>[2]).catch(() => {});
+    try {
+      writeFileSync(stamp, "", { mode: 0o600 });
+    } catch {
+      // The stamp is only a brake: without it the broker is started once more, and the second one ends by itself.
+    }
   }
-  if (!wait) throw new Error(recent ? "no broker; it was started just now" : "no broker; started one");
-  for (;;) {
+  if (!limit) throw new Error(recent ? "no broker; it was started just now" : "no broker; started one");
+  while (performance.now() < limit.ms - pollMs) {
     await Bun.sleep(pollMs);
     try {
-      return await ask();
+      return tell();
     } catch {
       // Not there yet.
     }
   }
+  throw new Error(`no answer within ${limit.ms} ms`);
 }

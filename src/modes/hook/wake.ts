@@ -31,7 +31,7 @@ async function mailComes(): Promise<boolean> {
   const side = cliOf("claude")?.hook;
   const name = typeof payload?.hook_event_name === "string" ? payload.hook_event_name : undefined;
   const input = payload && side?.parse(payload, name, process.env);
-  const host = side?.host(await ancestors(process.ppid, side.program), process.env);
+  const host = side?.host(ancestors(process.ppid, side.program), process.env);
   if (!input || !host) return false;
   await Bun.sleep(headStartMs);
   const { promise, resolve } = Promise.withResolvers<boolean>();
