@@ -12,7 +12,7 @@ export type Recipients = { all: Peer[]; named: readonly Peer[] };
  * what groups and @all bring. Throws unknown_handle, unknown_group, or bad_request when nobody is left.
  */
 export function resolveRecipients(bus: Bus, sender: Peer, via: Peer | null, to: readonly string[]): Recipients {
-  const only = to.length === 1 ? bus.byHandle.get(to[0] ?? "") : undefined;
+  const only = to.length === 1 ? bus.peers.byHandle.get(to[0] ?? "") : undefined;
   if (only && only !== sender) return { all: [only], named: [only] };
   const all = new Set<Peer>();
   const named: Peer[] = [];
