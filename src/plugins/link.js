@@ -81,7 +81,7 @@ export class BusLink {
       socket.on("error", () => {});
       socket.on("close", () => this.lost(socket));
       this.send("auth", { token });
-      this.ready = this.call("session", { ...this.hello(), event });
+      this.ready = this.join(event);
       this.ready.then((answer) => {
         if (answer) this.retryMs = 500;
       });
@@ -90,6 +90,13 @@ export class BusLink {
       if (event !== "stop") startBroker();
       this.again();
     }
+  }
+
+  /** Joins the bus, by the name that the user started this program with, where that can be had. */
+  async join(event) {
+    const handle = event === "session-start" ? process.env.RENN_HANDLE : "";
+    const named = handle ? await this.call("session", { ...this.hello(), event, handle }) : null;
+    return named ?? this.call("session", { ...this.hello(), event });
   }
 
   lost(socket) {

@@ -25,6 +25,7 @@ async function world(name: "opencode" | "hummin", how?: "down" | "slow") {
       ? null
       : fakeBroker(home, (line, answer) => {
           lines.push(line);
+          if (line.handle === "taken") return answer({ id: line.id, ok: false, error: { code: "bad_request", message: "handle: taken" } });
           if (line.type === "session" && line.listen === true && !listeners.includes(answer)) listeners.push(answer);
           const slow = how === "slow" && line.type === "hook" && line.event === "session-start";
           for (const end = performance.now() + 1_100; slow && performance.now() < end; );
@@ -221,6 +222,17 @@ describe("hummin", () => {
     if (how !== "slow") await until(w.listening);
     return { ...w, sent, fire };
   }
+
+  test("the session has the name that RENN_HANDLE gives it, or joins without where that is taken", async () => {
+    const handles: unknown[] = [];
+    for (const name of ["api", "taken"]) {
+      process.env.RENN_HANDLE = name;
+      ends.push(() => delete process.env.RENN_HANDLE);
+      const h = await hummin();
+      handles.push(h.lines.filter((line) => line.type === "session").map((line) => line.handle));
+    }
+    expect(handles).toEqual([["api"], ["taken", undefined]]);
+  });
 
   test("an idle session is woken, a running one is steered, and an answered request confirms", async () => {
     const h = await hummin();
