@@ -85,7 +85,7 @@ export function headlessScenarios(world: World, cli: Cli): Scenario[] {
     act: () => duringSubagent(world, cli, delegating, turns),
   });
   return [
-    ...(cli.takesHandle ? [early] : []),
+    early,
     { letters: "e", name: "a tool call of the model sends", act: () => sendsByTool(world, cli, lasting) },
     {
       letters: "a,d",

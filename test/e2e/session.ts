@@ -19,8 +19,6 @@ export type Cli = {
   rename?: string;
   /** What its model answers to have a subagent do something, and to wait for it; absent where it has no subagents. */
   subagent?(prompt: string): Turn[];
-  /** Its session takes its name from `RENN_HANDLE`. */
-  takesHandle?: boolean;
   /** Files under the home that init writes to. */
   joinedBy: string[];
   /** Writes the configuration that makes it work offline. */

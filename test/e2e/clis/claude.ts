@@ -8,7 +8,6 @@ export const claude: Cli = {
   client: "claude",
   wakes: true,
   joinedBy: [".claude/settings.json", ".claude.json"],
-  takesHandle: true,
   clear: "/clear",
   rename: "/rename",
   prepare(world, folders) {

@@ -7,7 +7,6 @@ export const codex: Cli = {
   client: "codex",
   wakes: true,
   joinedBy: [".codex/config.toml", ".codex/hooks.json"],
-  takesHandle: true,
   rename: "/rename",
   prepare(world, folders) {
     const trusted = folders.map((folder) => `[projects.${JSON.stringify(folder)}]\ntrust_level = "trusted"\n`).join("\n");

@@ -6,7 +6,6 @@ export const gemini: Cli = {
   client: "gemini",
   wakes: false,
   joinedBy: [".gemini/settings.json"],
-  takesHandle: true,
   clear: "/clear",
   prepare(world) {
     world.write(".gemini/settings.json", {
