@@ -79,7 +79,7 @@ function waitFor(fd: number, events: number, limit: Limit): void {
   const polled = new Int32Array([fd, events]);
   for (;;) {
     const leftMs = Math.ceil(limit.ms - runningMs());
-    if (leftMs <= 0) throw new Error(`no answer within ${limit.ms} ms`);
+    if (leftMs <= 0) throw new Error(events === writable ? "what the hook says is not read" : `no answer within ${limit.ms} ms`);
     // A signal may end it early.
     if (libc().poll(polled, 1, leftMs) > 0) return;
   }
