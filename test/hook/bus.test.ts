@@ -1,5 +1,5 @@
 // Hooks against the true broker, which they start themselves.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { Client } from "../../src/client.ts";
@@ -42,6 +42,11 @@ describe("one session's life", () => {
   afterAll(() => {
     owner?.close();
     stopBroker(paths);
+  });
+
+  // Whatever conversations a test has begun, the next one finds the first again.
+  afterEach(async () => {
+    await run("zcode", payloads.zcode("SessionStart", { source: "clear" }));
   });
 
   test("a session start has started the broker and says who the session is", () => {
