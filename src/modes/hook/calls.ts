@@ -1,5 +1,5 @@
-// What a hook asks of the system, each answered at once. An event loop, timers and threads that read files cost half as much as a whole empty program
-// (test/bench/notes.md), so a hook waits in poll(2), as a program in C does, and never longer than its limit.
+// What a hook asks of the system, each answered at once. An event loop, timers and threads that read files would cost it more than a millisecond
+// (test/bench/notes.md), so it waits in poll(2), as a program in C does, and never longer than its limit.
 import { type Call, numberAt, openLibrary } from "../../libc.ts";
 
 /** When a hook ends at the latest, in ms after the start of its process. */
@@ -85,8 +85,9 @@ function waitFor(fd: number, events: number, limit: Limit): void {
   }
 }
 
-/** A text as C reads it, behind `before` free bytes. */
+/** A text as C reads it, behind `before` free bytes. Throws where it would end sooner there. */
 function cString(text: string, before = 0): Uint8Array {
+  if (text.includes("\0")) throw new Error("a path holds a zero character");
   return new TextEncoder().encode(`${"\0".repeat(before)}${text}\0`);
 }
 
