@@ -8,8 +8,8 @@ import { cliOf } from "../clis/index.ts";
 import { parseObject } from "../clis/payload.ts";
 import { type HomePaths, homePaths } from "../home.ts";
 import { ancestors, hostArguments } from "./hook/ancestors.ts";
-import { type Limit, readAll, readFile, statFile, writeAll } from "./hook/calls.ts";
-import { askBroker, BrokerAway, isFar, nearSocket, type SocketFinder } from "./hook/exchange.ts";
+import { type Limit, readAll, readFile, runningMs, statFile, writeAll } from "./hook/calls.ts";
+import { askBroker, BrokerAway, type Door, isFar, nearSocket, openDoor } from "./hook/exchange.ts";
 import { guessClient } from "./hook/guess.ts";
 import { answerText, requestLines } from "./hook/messages.ts";
 
@@ -43,24 +43,27 @@ export function hook(words: string[]): undefined | Promise<void> {
   const [cli, event, limit] = [cliOf(args[0]), args[1] ?? "", { ms: limitMs }];
   const run: Run = { args, tools: at >= 0, limit, cli, event, paths: undefined, request: undefined };
   try {
-    run.paths = homePaths(process.env);
-    if (isFar(run.paths)) return import("../client/place.ts").then(({ socketPath }) => act(run, socketPath));
+    const paths = homePaths(process.env);
+    run.paths = paths;
+    if (isFar(paths)) return import("../client/place.ts").then(({ socketPath }) => act(run, () => openDoor(paths, socketPath)));
+    return act(run, () => openDoor(paths, nearSocket));
   } catch (error) {
     return rescue(run, error);
   }
-  return act(run, nearSocket);
 }
 
-function act(run: Run, find: SocketFinder): undefined | Promise<void> {
+function act(run: Run, knock: () => Door | Error): undefined | Promise<void> {
   try {
-    say(run, answer(run, find));
+    say(run, answer(run, knock));
   } catch (error) {
     return rescue(run, error);
   }
   process.exit(0);
 }
 
-function answer(run: Run, find: SocketFinder): string {
+function answer(run: Run, knock: () => Door | Error): string {
+  // Before there is any input: the broker wakes up meanwhile. Whoever tells once more knocks anew.
+  const doors = [knock()];
   const payload = parseObject(readAll(stdin, inputBytesMax, run.limit));
   if (payload === null) throw new Error("the input is no JSON object, or one of too many values");
   const cli = run.cli ?? guessClient(payload);
@@ -80,7 +83,7 @@ function answer(run: Run, find: SocketFinder): string {
   const handle = handleFor(input, cli, headless);
   const tell = (name: { handle?: string }): string => {
     const lines = requestLines(cli.client, { ...input, ...(title && { title }), ...name }, host, headless, run.tools);
-    const text = answerText(input.event, askBroker(run.paths as HomePaths, find, lines, run.limit), cli.hook.answerMax);
+    const text = answerText(input.event, askBroker(doors.pop() ?? knock(), lines, run.limit), cli.hook.answerMax);
     return text === "" ? "" : cli.hook.answer(input.event, run.event, text);
   };
   run.request = { input, tell: () => (handle === undefined ? tell({}) : tellNamed(handle, tell)) };
@@ -120,7 +123,7 @@ function readEnd(path: string, bytes: number): string {
 /** Prints what the CLI is told; nothing in words is what it takes for silence. */
 function say(run: Run, output: string): void {
   const said = output || run.cli?.hook.silent;
-  if (said) writeAll(stdout, said, { ms: performance.now() + outputMsMax });
+  if (said) writeAll(stdout, said, { ms: runningMs() + outputMsMax });
 }
 
 /** What can still be done once something failed: a broker is started, or the reason stands in hook.log. */

@@ -1,9 +1,12 @@
-// What a hook asks of the system, each answered at once. An event loop, timers and threads that read files cost half as much as a whole empty program
-// (test/bench/notes.md), so a hook waits in poll(2), as a program in C does, and never longer than its limit.
+// What a hook asks of the system, each answered at once. An event loop, timers and threads that read files would cost it more than a millisecond
+// (test/bench/notes.md), so it waits in poll(2), as a program in C does, and never longer than its limit.
 import { type Call, numberAt, openLibrary } from "../../libc.ts";
 
 /** When a hook ends at the latest, in ms after the start of its process. */
 export type Limit = { ms: number };
+/** How long this process runs already, in ms; of all clocks the one that costs the least at its first use. */
+export const runningMs = (): number => Bun.nanoseconds() / 1e6;
+
 export type Stat = { mode: number; uid: number; size: number };
 
 type Name = "open" | "close" | "poll" | "read" | "pread" | "write" | "socket" | "connect" | "stat";
@@ -75,15 +78,16 @@ function waitFor(fd: number, events: number, limit: Limit): void {
   // struct pollfd { int fd; short events, revents }
   const polled = new Int32Array([fd, events]);
   for (;;) {
-    const leftMs = Math.ceil(limit.ms - performance.now());
-    if (leftMs <= 0) throw new Error(`no answer within ${limit.ms} ms`);
+    const leftMs = Math.ceil(limit.ms - runningMs());
+    if (leftMs <= 0) throw new Error(events === writable ? "what the hook says is not read" : `no answer within ${limit.ms} ms`);
     // A signal may end it early.
     if (libc().poll(polled, 1, leftMs) > 0) return;
   }
 }
 
-/** A text as C reads it, behind `before` free bytes. */
+/** A text as C reads it, behind `before` free bytes. Throws where it would end sooner there. */
 function cString(text: string, before = 0): Uint8Array {
+  if (text.includes("\0")) throw new Error("a path holds a zero character");
   return new TextEncoder().encode(`${"\0".repeat(before)}${text}\0`);
 }
 

@@ -17,7 +17,7 @@ const [typeMask, socketType] = [0o170000, 0o140000];
 /** A connection to the broker, and what to say first. */
 export type Door = { fd: number; token: string };
 /** The path to connect to, once it is known to be safe; null where there is none. */
-export type SocketFinder = (paths: HomePaths) => string | null;
+type SocketFinder = (paths: HomePaths) => string | null;
 
 /** Whether the home's own path is too long for a socket, which then lies elsewhere (client/place.ts finds it). */
 export function isFar(paths: HomePaths): boolean {
@@ -32,15 +32,15 @@ export function nearSocket(paths: HomePaths): string {
   return paths.socket;
 }
 
-/** Connects. Throws BrokerAway where nobody listens, or an error that says why the socket may not be used. */
-function openDoor(paths: HomePaths, find: SocketFinder): Door {
+/** Connects; where that fails, why: a BrokerAway where nobody listens, else an error that says why the socket may not be used. */
+export function openDoor(paths: HomePaths, find: SocketFinder): Door | Error {
   try {
     const path = find(paths);
-    if (path === null) throw new BrokerAway("there is no socket");
+    if (path === null) return new BrokerAway("there is no socket");
     const token = readFile(paths.token).trim();
     return { fd: connectUnix(path), token };
   } catch (error) {
-    throw error instanceof CallError ? unreachable(error.code) : error;
+    return error instanceof CallError ? unreachable(error.code) : (error as Error);
   }
 }
 
@@ -50,9 +50,10 @@ function unreachable(code: string): Error {
   return new Error(`cannot connect: ${code}`);
 }
 
-/** Sends auth and `lines` over a connection of their own; the result of the last. Throws BrokerAway, or an error that says what is wrong. */
-export function askBroker(paths: HomePaths, find: SocketFinder, lines: string[], limit: Limit): Payload | null {
-  const { fd, token } = openDoor(paths, find);
+/** Sends auth and `lines`, and closes the door; the result of the last. Throws what kept the door shut, or an error that says what is wrong. */
+export function askBroker(door: Door | Error, lines: string[], limit: Limit): Payload | null {
+  if (door instanceof Error) throw door;
+  const { fd, token } = door;
   try {
     writeAll(fd, requestLine(1, "auth", { token }) + lines.join(""), limit);
     const answer = readAnswer(fd, lines.length + 1, limit);

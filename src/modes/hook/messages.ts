@@ -53,7 +53,9 @@ function size(text: string, { unit }: HookSide["answerMax"]): number {
 }
 
 function strings(value: unknown): string[] {
-  return Array.isArray(value) && value.length > 0 ? value.filter((v) => typeof v === "string") : [];
+  const texts: string[] = [];
+  if (Array.isArray(value)) for (const text of value) if (typeof text === "string") texts.push(text);
+  return texts;
 }
 
 function moreLine(more: unknown): string[] {
@@ -64,11 +66,13 @@ function moreLine(more: unknown): string[] {
 }
 
 function notificationLines(value: unknown): string[] {
-  if (!Array.isArray(value) || value.length === 0) return [];
-  return value.flatMap((item) => {
+  const lines: string[] = [];
+  if (!Array.isArray(value)) return lines;
+  for (const item of value) {
     const line = notificationLine(asObject(item) ?? {});
-    return line ? [line] : [];
-  });
+    if (line) lines.push(line);
+  }
+  return lines;
 }
 
 function notificationLine(n: Payload): string {

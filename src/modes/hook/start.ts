@@ -2,7 +2,7 @@
 import { statSync, writeFileSync } from "node:fs";
 import { spawnBroker } from "../../client/start.ts";
 import type { HomePaths } from "../../home.ts";
-import type { Limit } from "./calls.ts";
+import { type Limit, runningMs } from "./calls.ts";
 
 const pollMs = 15;
 /** Hooks that do not wait start it at most so often. */
@@ -23,7 +23,7 @@ export async function startBroker(paths: HomePaths, limit: Limit | undefined, te
     }
   }
   if (!limit) throw new Error(recent ? "no broker; it was started just now" : "no broker; started one");
-  while (performance.now() < limit.ms - pollMs) {
+  while (runningMs() < limit.ms - pollMs) {
     await Bun.sleep(pollMs);
     try {
       return tell();
