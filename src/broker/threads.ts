@@ -24,9 +24,21 @@ export function keepThread(bus: Bus, threadId: number, facts: ThreadFacts): Thre
   return facts;
 }
 
-/** Joins a peer to a thread's participants. */
-export function joinThread(bus: Bus, threadId: number, facts: ThreadFacts, peer: Peer): void {
-  if (facts.participants.has(peer)) return;
-  facts.participants.add(peer);
-  bus.store.addParticipant(threadId, peer.id);
+/** Joins a message's sender, via and recipients to its thread's participants. */
+export function joinThread(
+  bus: Bus,
+  threadId: number,
+  { participants }: ThreadFacts,
+  sender: Peer,
+  via: Peer | null,
+  recipients: readonly { peer: Peer }[],
+): void {
+  const joining: Peer[] = [];
+  if (!participants.has(sender)) joining.push(sender);
+  if (via && !participants.has(via)) joining.push(via);
+  for (const { peer } of recipients) if (!participants.has(peer)) joining.push(peer);
+  if (!joining.length) return;
+  for (const peer of joining) participants.add(peer);
+  const ids = joining.map((peer) => peer.id);
+  bus.store.addParticipants(threadId, ids);
 }
