@@ -33,12 +33,11 @@ export function joinThread(
   via: Peer | null,
   recipients: readonly { peer: Peer }[],
 ): void {
-  const joining: Peer[] = [];
-  if (!participants.has(sender)) joining.push(sender);
-  if (via && !participants.has(via)) joining.push(via);
-  for (const { peer } of recipients) if (!participants.has(peer)) joining.push(peer);
-  if (!joining.length) return;
-  for (const peer of joining) participants.add(peer);
-  const ids = joining.map((peer) => peer.id);
-  bus.store.addParticipants(threadId, ids);
+  const before = participants.size;
+  participants.add(sender);
+  if (via) participants.add(via);
+  for (const { peer } of recipients) participants.add(peer);
+  if (participants.size === before) return;
+  const joined = [...participants].slice(before).map((peer) => peer.id);
+  bus.store.addParticipants(threadId, joined);
 }

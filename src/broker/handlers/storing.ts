@@ -63,10 +63,13 @@ export function storeMessage(bus: Bus, d: Draft): Stored {
     const everybody = [d.sender, ...d.recipients.map((r) => r.peer)];
     tellWatchers(bus, threadId, everybody, () => ({ kind: "message", message: summaryOf(bus, row) }));
   }
-  const begun = d.recipients.map((recipient) => begin(bus, row, recipient));
+  const begun: Begun[] = [];
+  for (const recipient of d.recipients) begun.push(begin(bus, row, recipient));
   insertDeliveries(bus, row, begun);
   const pushes: Pushes = [];
-  return { row, deliveries: begun.map((delivery) => deliver(bus, row, delivery, pushes)) };
+  const deliveries: DeliveryView[] = [];
+  for (const delivery of begun) deliveries.push(deliver(bus, row, delivery, pushes));
+  return { row, deliveries };
 }
 
 function rowOf(bus: Bus, d: Draft, id: number, threadId: number, seq: number): FullMessageRow {
