@@ -12,7 +12,8 @@ const msMax = 60_000;
 test(
   "hostile lines are answered once each, and show nobody a forged text",
   () => {
-    const fuzz = new LineFuzz(chance);
+    // Chances of its own: how many texts there are hangs on them, and what the others have used up on the order of the tests.
+    const fuzz = new LineFuzz(random(20_260));
     fuzz.run(1_000);
     expect(fuzz.answers).toBe(fuzz.lines);
     expect(fuzz.texts).toBeGreaterThan(10);
