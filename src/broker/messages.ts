@@ -91,15 +91,15 @@ export function lineFor(bus: Bus, row: FullMessageRow): string {
   return notifyLine(textMessage(bus, row), bus.now, bus.limits.firstLineCharactersMax);
 }
 
-/** A delivery as the answer to a send shows it. */
-export function deliveryView(bus: Bus, peer: Peer, state: number, mode: number): DeliveryView {
+/** A delivery as the answer to a send shows it; `taken` says that a listener or an open wait has it. */
+export function deliveryView(bus: Bus, peer: Peer, state: number, mode: number, taken = false): DeliveryView {
   const presence = presenceOf(bus, peer);
   return {
     handle: peer.handle,
     state: stateWord(state),
     mode: modeWord(mode),
     presence,
-    reach: reachOf(bus, peer, state === 0 && mode !== 0, presence),
+    reach: taken ? "now" : reachOf(bus, peer, state === 0 && mode !== 0, presence),
   };
 }
 

@@ -24,9 +24,20 @@ export function keepThread(bus: Bus, threadId: number, facts: ThreadFacts): Thre
   return facts;
 }
 
-/** Joins a peer to a thread's participants. */
-export function joinThread(bus: Bus, threadId: number, facts: ThreadFacts, peer: Peer): void {
-  if (facts.participants.has(peer)) return;
-  facts.participants.add(peer);
-  bus.store.addParticipant(threadId, peer.id);
+/** Joins a message's sender, via and recipients to its thread's participants. */
+export function joinThread(
+  bus: Bus,
+  threadId: number,
+  { participants }: ThreadFacts,
+  sender: Peer,
+  via: Peer | null,
+  recipients: readonly { peer: Peer }[],
+): void {
+  const before = participants.size;
+  participants.add(sender);
+  if (via) participants.add(via);
+  for (const { peer } of recipients) participants.add(peer);
+  if (participants.size === before) return;
+  const joined = [...participants].slice(before).map((peer) => peer.id);
+  bus.store.addParticipants(threadId, joined);
 }

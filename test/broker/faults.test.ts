@@ -113,7 +113,7 @@ describe("a request that the disk refuses", () => {
       });
 
   test("at any of its writes: the same", () => {
-    for (let write = 0; write < 6; write++)
+    for (let write = 0; write < 5; write++)
       for (const endsTransaction of [false, true]) {
         const { world, ann } = prepared();
         const before = picture(world);

@@ -73,10 +73,17 @@ const faults: readonly Fault[] = [
   },
   { what: "answers of a failed turn leave", file: "broker.ts", find: "bus.out.length = 0;", replace: "" },
   {
-    what: "memory is taken back in the wrong order",
-    file: "broker.ts",
-    find: ".splice(0).reverse()) undo();",
-    replace: ".splice(0)) undo();",
+    what: "only the last change of memory is taken back",
+    file: "steps.ts",
+    find: "while (steps.length) takeBackLast",
+    replace: "takeBackLast",
+  },
+  { what: "what a map had is not put back", file: "steps.ts", find: ".set(key, old);", replace: ".delete(key);" },
+  {
+    what: "threads of a failed turn are written by the next",
+    file: "store/store.ts",
+    find: "  rollback(): void {\n    this.grown.clear();",
+    replace: "  rollback(): void {",
   },
   { what: "threads of a failed turn are remembered", file: "broker.ts", find: "bus.threads.clear();", replace: "" },
   {

@@ -2,13 +2,13 @@
 import type { DeliveryMode } from "../../protocol/constants.ts";
 import type { DeliveryRow as DeliveryView } from "../../protocol/schemas.ts";
 import { codePoints, firstLine } from "../../protocol/text.ts";
-import { type Bus, type Peer, set, stageEvent, tellWatchers } from "../bus.ts";
+import { type Bus, type Conn, type Peer, set, stageEvent, tellWatchers, type Wait } from "../bus.ts";
 import { countUnread, pump, pushLine, rememberHandout } from "../delivery.ts";
 import { deliveryView, hasTools, summaryOf } from "../messages.ts";
 import { notify } from "../news.ts";
 import { markUsed } from "../peers.ts";
 import { isHere, newestListener } from "../presence.ts";
-import type { FullMessageRow, MessageRow } from "../store/rows.ts";
+import type { DeliveryStart, FullMessageRow, MessageRow } from "../store/rows.ts";
 import { startTail } from "../tails.ts";
 import { joinThread, keepThread, threadFacts } from "../threads.ts";
 import { waitFor } from "../waits.ts";
@@ -16,7 +16,9 @@ import { countSend } from "../windows.ts";
 
 const queued = 0;
 const sent = 1;
-const modeNumber: Record<DeliveryMode, number> = { push: 0, notify: 1, silent: 2 };
+const pushMode = 0;
+const notifyMode = 1;
+const modeNumber: Record<DeliveryMode, number> = { push: pushMode, notify: notifyMode, silent: 2 };
 
 /** One recipient, and how the message comes to it. */
 export type Recipient = { peer: Peer; mode: DeliveryMode };
@@ -56,15 +58,17 @@ export function storeMessage(bus: Bus, d: Draft): Stored {
   bus.store.putThread(threadId, row.seq, id);
   countSend(bus, d.sender, d.duplicate, id);
   markUsed(bus, d.sender);
-  joinThread(bus, threadId, facts, d.sender);
-  if (d.via) joinThread(bus, threadId, facts, d.via);
-  for (const { peer } of d.recipients) joinThread(bus, threadId, facts, peer);
+  joinThread(bus, threadId, facts, d.sender, d.via, d.recipients);
   if (bus.watchers.size) {
     const everybody = [d.sender, ...d.recipients.map((r) => r.peer)];
     tellWatchers(bus, threadId, everybody, () => ({ kind: "message", message: summaryOf(bus, row) }));
   }
+  const begun: Begun[] = [];
+  for (const recipient of d.recipients) begun.push(begin(bus, row, recipient));
+  insertDeliveries(bus, row, begun);
   const pushes: Pushes = [];
-  const deliveries = d.recipients.map((recipient) => deliver(bus, row, recipient, pushes));
+  const deliveries: DeliveryView[] = [];
+  for (const delivery of begun) deliveries.push(deliver(bus, row, delivery, pushes));
   return { row, deliveries };
 }
 
@@ -89,47 +93,64 @@ function rowOf(bus: Bus, d: Draft, id: number, threadId: number, seq: number): F
   };
 }
 
+/** A delivery whose channel is chosen: an open wait, a listening connection, or none that can take it in this turn. */
+type Begun = DeliveryStart & { peer: Peer; wait: Wait | null; conn: Conn | null };
+
+/** Chooses the channel of a delivery, in the send's own transaction. */
+function begin(bus: Bus, row: FullMessageRow, { peer, mode }: Recipient): Begun {
+  const wait = row.ask_id === null ? null : waitFor(bus, peer, row.thread_id, row.ask_id);
+  const conn = wait ? wait.conn : mode === "push" && !peer.mayHaveQueued ? newestListener(peer) : null;
+  return {
+    peer,
+    wait,
+    conn,
+    state: conn ? sent : queued,
+    mode: modeNumber[mode],
+    waited: isHere(bus, peer) ? 0 : 1,
+    channel: wait ? "wait" : conn ? "listener" : null,
+    mark: conn && !wait ? startTail(bus, peer.session) : null,
+  };
+}
+
+/** Where all begin alike they go into the store together: for two hundred listeners that is half the cost. */
+function insertDeliveries(bus: Bus, row: FullMessageRow, begun: readonly Begun[]): void {
+  const first = begun[0];
+  if (!first) return;
+  if (begun.length > 1 && begun.every((delivery) => alike(delivery, first))) {
+    const ids = begun.map(({ peer }) => peer.id);
+    return bus.store.insertDeliveries(row, first, ids);
+  }
+  for (const delivery of begun) bus.store.insertDelivery(row, delivery, delivery.peer.id);
+}
+
+function alike(a: DeliveryStart, b: DeliveryStart): boolean {
+  return a.state === b.state && a.mode === b.mode && a.waited === b.waited && a.channel === b.channel && a.mark === b.mark;
+}
+
 /** The lines of pushes made for others of the same message: without the tools, and with them. */
 type Pushes = [string?, string?];
 
-/** One delivery: its channel is chosen here, in the send's own transaction. */
-function deliver(bus: Bus, row: FullMessageRow, { peer, mode }: Recipient, pushes: Pushes): DeliveryView {
-  const wait = row.ask_id === null ? null : waitFor(bus, peer, row.thread_id, row.ask_id);
-  const conn = wait ? wait.conn : mode === "push" && !peer.mayHaveQueued ? newestListener(peer) : null;
-  bus.store.insertDelivery({
-    message_id: row.id,
-    peer_id: peer.id,
-    state: conn ? sent : queued,
-    mode: modeNumber[mode],
-    thread_id: row.thread_id,
-    is_reply: row.reply_to === null ? 0 : 1,
-    waited: isHere(bus, peer) ? 0 : 1,
-    attempts: conn ? 1 : 0,
-    channel: wait ? "wait" : conn ? "listener" : null,
-    state_at: bus.now,
-    mark: conn && !wait ? startTail(bus, peer.session) : null,
-  });
+/** What a stored delivery brings with it: its push, what is counted and told, and how the answer shows it. */
+function deliver(bus: Bus, row: FullMessageRow, { peer, mode, wait, conn }: Begun, pushes: Pushes): DeliveryView {
   markUsed(bus, peer);
   countUnread(bus, peer, 1);
   if (conn) rememberHandout(bus, peer, row.id, row.thread_id, wait ? "wait" : "listener", conn).held = wait !== null;
   if (conn && !wait) {
     const tools = hasTools(peer);
-    const line = pushes[tools ? 1 : 0] ?? pushLine(bus, { ...row, delivery_mode: modeNumber[mode] }, tools);
+    const line = pushes[tools ? 1 : 0] ?? pushLine(bus, { ...row, delivery_mode: mode }, tools);
     pushes[tools ? 1 : 0] = line;
     stageEvent(bus, conn, line);
   }
-  if (!conn && mode === "push") {
+  if (!conn && mode === pushMode) {
     set(bus, peer, "mayHaveQueued", true);
     pump(bus, peer);
   }
-  if (mode === "notify" && row.reply_to !== null && !wait)
+  if (mode === notifyMode && row.reply_to !== null && !wait)
     notify(bus, peer, {
       kind: "reply_arrived",
       threadId: row.thread_id,
       fromHandle: bus.peers.get(row.sender_id)?.handle ?? "",
       messageId: row.id,
     });
-  const view = deliveryView(bus, peer, conn || peer.handouts.has(row.id) ? sent : queued, modeNumber[mode]);
-  // An open wait has it at once, whatever else reaches its peer.
-  return wait ? { ...view, reach: "now" } : view;
+  return deliveryView(bus, peer, conn || peer.handouts.has(row.id) ? sent : queued, mode, conn !== null);
 }

@@ -62,5 +62,7 @@ export type DeliveryRow = {
   mark: string | null;
   history: string | null;
 };
+/** How a delivery begins; the rest is its message's. */
+export type DeliveryStart = Pick<DeliveryRow, "state" | "mode" | "waited" | "channel" | "mark">;
 /** A queued delivery with its message, ready to be handed over. */
 export type QueuedRow = FullMessageRow & { delivery_mode: number; attempts: number; pull: number };

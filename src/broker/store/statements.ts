@@ -72,7 +72,7 @@ function threadsAndMessages(p: Prepare) {
     participants: p("SELECT peer_id FROM participants WHERE thread_id = ?"),
     insertThread: p("INSERT INTO threads (id, latest_seq, latest_message_id) VALUES (?, 1, ?)"),
     updateThread: p("UPDATE threads SET latest_seq = ?, latest_message_id = ? WHERE id = ?"),
-    addParticipant: p("INSERT OR IGNORE INTO participants (thread_id, peer_id) VALUES (?, ?)"),
+    addParticipants: p("INSERT OR IGNORE INTO participants (thread_id, peer_id) SELECT ?, value FROM json_each(?)"),
     insertMessage: p(
       `INSERT INTO messages (id, thread_id, seq, sender_id, via, reply_to, ask_id, verdict, mode, at, length, recipients, first_line, refs, idem_key, idem_hash, body)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -105,6 +105,10 @@ function deliveries(p: Prepare) {
     insertDelivery: p(
       `INSERT INTO deliveries (message_id, peer_id, state, mode, thread_id, is_reply, waited, attempts, channel, state_at, mark)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    insertDeliveries: p(
+      `INSERT INTO deliveries (message_id, peer_id, state, mode, thread_id, is_reply, waited, attempts, channel, state_at, mark)
+       SELECT ?, value, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM json_each(?)`,
     ),
     delivery: p("SELECT * FROM deliveries WHERE message_id = ? AND peer_id = ?"),
     deliveries: p("SELECT * FROM deliveries WHERE message_id = ?"),

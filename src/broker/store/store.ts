@@ -1,6 +1,6 @@
 // What the broker reads and writes. Nothing here knows a rule of the bus: handlers decide, the store does.
 import type { Database } from "bun:sqlite";
-import type { DeliveryRow, FullMessageRow, MessageRow, PeerRow, QueuedRow, SessionRow } from "./rows.ts";
+import type { DeliveryRow, DeliveryStart, FullMessageRow, MessageRow, PeerRow, QueuedRow, SessionRow } from "./rows.ts";
 import { prepareAll } from "./statements.ts";
 
 /** The statements over one open database. All are synchronous; errors are bun:sqlite's. */
@@ -190,8 +190,8 @@ export class Store {
     if (seq === 1) this.sql.insertThread.run(id, messageId);
     else this.grown.set(id, { seq, messageId });
   }
-  addParticipant(threadId: number, peerId: number): void {
-    this.sql.addParticipant.run(threadId, peerId);
+  addParticipants(threadId: number, peerIds: readonly number[]): void {
+    this.sql.addParticipants.run(threadId, `[${peerIds}]`);
   }
   insertMessage(m: FullMessageRow, key: string | null, keyHash: string | null): void {
     this.sql.insertMessage.run(
@@ -255,20 +255,15 @@ export class Store {
   }
 
   // Deliveries
-  insertDelivery(d: Omit<DeliveryRow, "pull" | "history">): void {
-    this.sql.insertDelivery.run(
-      d.message_id,
-      d.peer_id,
-      d.state,
-      d.mode,
-      d.thread_id,
-      d.is_reply,
-      d.waited,
-      d.attempts,
-      d.channel,
-      d.state_at,
-      d.mark,
-    );
+  /** Stores a delivery of a message. One that begins as sent is handed over for the first time. */
+  insertDelivery(m: MessageRow, d: DeliveryStart, peerId: number): void {
+    const isReply = m.reply_to === null ? 0 : 1;
+    this.sql.insertDelivery.run(m.id, peerId, d.state, d.mode, m.thread_id, isReply, d.waited, d.state, d.channel, m.at, d.mark);
+  }
+  /** The same for many that begin alike. */
+  insertDeliveries(m: MessageRow, d: DeliveryStart, peerIds: readonly number[]): void {
+    const isReply = m.reply_to === null ? 0 : 1;
+    this.sql.insertDeliveries.run(m.id, d.state, d.mode, m.thread_id, isReply, d.waited, d.state, d.channel, m.at, d.mark, `[${peerIds}]`);
   }
   delivery(messageId: number, peerId: number): DeliveryRow | null {
     return this.sql.delivery.get(messageId, peerId) as DeliveryRow | null;
