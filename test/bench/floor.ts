@@ -32,16 +32,16 @@ type Connection = { splitter: LineSplitter; answers: string };
 
 function commit(): void {
   const { db } = openStore(databasePath, 0);
-  db.run("INSERT INTO threads (id, latest_seq, latest_message_id) VALUES (1, 0, 0)");
   const message = db.prepare(
     `INSERT INTO messages (id, thread_id, seq, sender_id, via, reply_to, ask_id, verdict, mode, at, length, recipients, first_line, refs, body)
-     VALUES (?1, 1, ?1, 1, NULL, NULL, NULL, NULL, 0, ?2, ?3, '[2]', ?4, NULL, ?4)`,
+     VALUES (?1, ?5, ?6, 1, NULL, NULL, NULL, NULL, 0, ?2, ?3, '[2]', ?4, NULL, ?4)`,
   );
   const delivery = db.prepare(
     `INSERT INTO deliveries (message_id, peer_id, state, mode, thread_id, is_reply, waited, attempts, channel, state_at, mark)
-     VALUES (?1, 2, 0, 0, 1, 0, 1, 0, NULL, ?2, NULL)`,
+     VALUES (?1, 2, 0, 0, ?3, 0, 1, 0, NULL, ?2, NULL)`,
   );
-  const thread = db.prepare("UPDATE threads SET latest_seq = ?1, latest_message_id = ?1 WHERE id = 1");
+  const thread = db.prepare("INSERT OR REPLACE INTO threads (id, latest_seq, latest_message_id) VALUES (?1, ?2, ?3)");
+  const threads = new Map<number, { seq: number; message: number }>();
   const begin = db.prepare("BEGIN IMMEDIATE");
   const end = db.prepare("COMMIT");
   let next = 1;
@@ -50,16 +50,20 @@ function commit(): void {
     const batch = ready;
     ready = [];
     const sockets = new Set<Socket<Connection>>();
+    const written = new Set<number>();
     begin.run();
     for (const { socket, line } of batch) {
-      const request: { id: number; body: string } = JSON.parse(line);
+      const request: { id: number; threadId: number; body: string } = JSON.parse(line);
       const at = Date.now();
-      message.run(next, at, request.body.length, request.body);
-      delivery.run(next, at);
+      const seq = (threads.get(request.threadId)?.seq ?? 0) + 1;
+      threads.set(request.threadId, { seq, message: next });
+      written.add(request.threadId);
+      message.run(next, at, request.body.length, request.body, request.threadId, seq);
+      delivery.run(next, at, request.threadId);
       socket.data.answers += answer(request.id, next++);
       sockets.add(socket);
     }
-    thread.run(next - 1);
+    for (const id of written) thread.run(id, threads.get(id)?.seq ?? 0, threads.get(id)?.message ?? 0);
     end.run();
     for (const socket of sockets) {
       socket.write(socket.data.answers);
