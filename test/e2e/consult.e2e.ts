@@ -38,7 +38,7 @@ function divide(terminals: Terminals, names: string[]): string[] {
     "pane-border-format": " #{@name} ",
     "pane-active-border-style": "default",
   };
-  for (const [name, value] of Object.entries({ ...options, "terminal-features": "*:RGB" })) terminals.tmux("set", "-g", name, value);
+  for (const [name, value] of Object.entries(options)) terminals.tmux("set", "-g", name, value);
   const split = (pane: string, ...how: string[]) =>
     terminals.tmux("split-window", ...how, "-t", pane, "-P", "-F", "#{pane_id}", "cat").trim();
   const one = terminals.tmux("display-message", "-p", "-t", "window", "#{pane_id}").trim();

@@ -108,7 +108,9 @@ export class Terminals {
     const model = host?.model ?? more.model ?? new Model();
     const name = more.pane ?? `t${++this.count}`;
     const env = { ...world.env, ...cli.env(model), PWD: folder, ...more.env };
-    const words = ["env", "-i", ...Object.entries(env).map(([k, v]) => `${k}=${v}`), ...cli.tui(more.resume ?? false, folder, world)];
+    // Below a shell, as a person starts it: tmux itself lets go on what it has started and somebody stops.
+    const shell = ["sh", "-c", '"$@"; :', "sh", ...cli.tui(more.resume ?? false, folder, world)];
+    const words = ["env", "-i", ...Object.entries(env).map(([k, v]) => `${k}=${v}`), ...shell];
     const place = more.pane ? ["respawn-pane", "-k", "-t", name] : ["new-session", "-d", "-s", name, "-x", "160", "-y", "45"];
     this.tmux(...place, "-c", folder, ...words);
     const terminal = new Terminal(this, name, model, host?.child.pid);
@@ -154,9 +156,10 @@ export class Terminals {
 
 export class Terminal {
   readonly model: Model;
+  /** The shell in which the CLI runs, and which ends with it. */
   readonly pid: number;
-  /** The process that runs the agent. */
-  readonly host: number;
+  /** The process that runs the agents of all terminals, where the CLI has one. */
+  private readonly host: number | undefined;
   private readonly terminals: Terminals;
   private readonly name: string;
 
@@ -165,7 +168,7 @@ export class Terminal {
     this.name = name;
     this.model = model;
     this.pid = Number(terminals.tmux("display-message", "-p", "-t", name, "#{pane_pid}").trim());
-    this.host = host ?? this.pid;
+    this.host = host;
   }
 
   get lives(): boolean {
@@ -219,7 +222,8 @@ export class Terminal {
 
   /** The CLI's own processes. */
   processes(): number[] {
-    return [...new Set([this.host, ...descendants(this.host), this.pid, ...descendants(this.pid)])].filter((pid) => !isRenn(pid));
+    const shared = this.host ? [this.host, ...descendants(this.host)] : [];
+    return [...shared, ...descendants(this.pid)].filter((pid) => !isRenn(pid));
   }
 
   /** Ends the CLI at once, as a crash would. */
@@ -229,9 +233,9 @@ export class Terminal {
 
   /** Ends the CLI as closing its window does. */
   async end(): Promise<void> {
-    const pids = [this.pid, ...descendants(this.pid)];
+    const pids = descendants(this.pid);
     this.terminals.tmux("kill-session", "-t", this.name);
-    await until("the CLI has ended", () => !alive(this.pid));
+    await until("the CLI has ended", () => !pids[0] || !alive(pids[0]));
     for (const pid of pids) signal(pid, "SIGTERM");
   }
 }
@@ -245,10 +249,10 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
+/** Whether it runs: one that has ended may stay as a zombie where nobody fetches its status. */
 function alive(pid: number): boolean {
   try {
-    process.kill(pid, 0);
-    return true;
+    return !/\) Z [^)]*$/.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
   } catch {
     return false;
   }

@@ -182,7 +182,7 @@ exec '${this.program}' "$@"
   }
 
   /** Waits for the presence of a peer. */
-  async presence(handle: string, wanted: RegExp, ms?: number): Promise<void> {
+  async presence(handle: string, wanted: RegExp, ms = 60_000): Promise<void> {
     await until(
       `${handle} ${wanted}`,
       async () => {
