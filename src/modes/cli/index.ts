@@ -123,7 +123,8 @@ function usageLine(text: string, name: string): string {
 }
 
 async function register(program: Command, args: string[]): Promise<void> {
-  const name = args[0] ?? "";
+  // The option needs no family of its own; what prints as much does.
+  const name = args.length === 1 && (args[0] === "--version" || args[0] === "-V") ? "version" : (args[0] ?? "");
   const wanted = name === "completion" ? undefined : everyFamily.find((family) => family.names.includes(name));
   for (const [heading, list] of Object.entries(families)) {
     program.commandsGroup(heading);
