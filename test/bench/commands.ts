@@ -1,5 +1,7 @@
-// Whole processes: what a person or a CLI waits for when it runs renn once. Programs take turns, so that a busy moment hits them all.
+// Whole processes: what a person or a CLI waits for when it runs renn once. Programs take turns, so that a busy moment hits them all, in an order
+// that is shuffled for each round, since each finds the processor's caches as the one before it left them.
 import { writeFileSync } from "node:fs";
+import { random } from "../sim/random.ts";
 import { median, quantile } from "./lines.ts";
 import { Peer } from "./peer.ts";
 import { type Broker, type Scratch, startBroker } from "./programs.ts";
@@ -24,9 +26,17 @@ function hookInput(event: string, transcript: string): string {
   });
 }
 
+function shuffled<T>(list: readonly T[], chance: () => number): T[] {
+  return list
+    .map((item) => ({ item, at: chance() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}
+
 async function time(list: Timed[], env: Record<string, string>, rounds: number): Promise<void> {
+  const chance = random(1);
   for (let round = -3; round < rounds; round++) {
-    for (const timed of list) {
+    for (const timed of shuffled(list, chance)) {
       await timed.before?.();
       const stdin = timed.input === undefined ? "ignore" : Buffer.from(timed.input);
       const started = performance.now();
