@@ -2,6 +2,7 @@
 import { median, quantile } from "./lines.ts";
 import { Peer } from "./peer.ts";
 import { type Scratch, startBroker } from "./programs.ts";
+import { floorBeside } from "./sends.ts";
 import { atMost, known, ms, type Row, within } from "./table.ts";
 
 type Push = { payload?: { message: { id: number } } };
@@ -31,18 +32,27 @@ function confirm(peer: Peer): Promise<unknown> {
   return promise;
 }
 
-/** Push times against the floor loop's durable answer, and the fan-out against one. */
-export async function pushRows(scratch: Scratch, durableSendMs: number, rounds: number): Promise<Row[]> {
+/** Push times against the floor loop's durable answer, in turns with it, and the fan-out against one. */
+export async function pushRows(scratch: Scratch, built: { floor: string }, rounds: number): Promise<Row[]> {
+  const floor = await floorBeside(scratch, built);
   const broker = await startBroker(scratch);
   const sender = await Peer.connect(broker);
   await sender.call("register", { clientKind: "adapter", handle: "sender" });
   const listeners = await Promise.all(Array.from({ length: 200 }, (_, index) => Peer.session(broker, `listener-${index}`)));
   const one: number[] = [];
   const last: number[] = [];
-  for (let round = 0; round < rounds * 50; round++) one.push(await sendAndHear(sender, listeners.slice(0, 1), `To one, ${round}.`));
-  for (let round = 0; round < rounds * 5; round++) last.push(await sendAndHear(sender, listeners, `To all, ${round}.`));
+  const answers: number[] = [];
+  // Both compiled and warm before anything counts.
+  await floor.answerMs(1000);
+  for (let n = 0; n < 200; n++) await sendAndHear(sender, listeners.slice(0, 1), `To one, before, ${n}.`);
+  for (let round = 0; round < rounds; round++) {
+    for (let n = 0; n < 50; n++) one.push(await sendAndHear(sender, listeners.slice(0, 1), `To one, ${round}.${n}.`));
+    answers.push(await floor.answerMs(50));
+    for (let n = 0; n < 5; n++) last.push(await sendAndHear(sender, listeners, `To all, ${round}.${n}.`));
+  }
   await broker.stop();
-  const p50 = median(one);
+  await floor.stop();
+  const [p50, durableSendMs] = [median(one), median(answers)];
   return [
     atMost("send → push on a listener, p50", ms(p50), `echo and one durable commit ${ms(durableSendMs)}`, p50 / durableSendMs, 2),
     atMost("one send to 200 listeners, last push, p50", ms(median(last)), `push to one ${ms(p50)}`, median(last) / p50, 10),

@@ -24,11 +24,8 @@ async function measureAll(scratch: Scratch): Promise<Row[]> {
     console.log(`${plainTable(found)}\n`);
   };
   if (wanted("commands")) add(await commandRows(scratch, built, quick ? 30 : 100));
-  if (wanted("sends") || wanted("pushes")) {
-    const sends = await sendRows(scratch, built, quick ? 2 : 7);
-    if (wanted("sends")) add(sends.rows);
-    if (wanted("pushes")) add(await pushRows(scratch, sends.durableSendMs, quick ? 2 : 8));
-  }
+  if (wanted("sends")) add(await sendRows(scratch, built, quick ? 2 : 7));
+  if (wanted("pushes")) add(await pushRows(scratch, built, quick ? 2 : 8));
   if (wanted("waits")) add(await waitRows(scratch));
   if (wanted("idle") || wanted("growth")) {
     const idle = await idleRows(scratch, built, wanted("idle") && !quick ? 60 : 5);
