@@ -54,6 +54,8 @@ export class Broker {
     });
     this.bus = bus;
     if (!this.inTurn(true, () => load(bus))) throw this.failure;
+    // What a start leaves behind goes as well, once it is quiet.
+    wakeHouse(bus);
   }
 
   /** A new connection. */
