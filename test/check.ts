@@ -87,9 +87,7 @@ function strangeTests(scratch: string): Step {
 }
 
 function longRuns(): Step[] {
-  const manifest: { scripts: Record<string, string> } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const names = ["sim", "fuzz", "crash", "e2e"].filter((name) => name in manifest.scripts);
-  return names.map((name) => ({ name, command: [bun, "run", name] }));
+  return ["sim", "fuzz", "crash", "e2e"].map((name) => ({ name, command: [bun, "run", name] }));
 }
 
 /** Share of the lines of `rooms` that the tests ran, from lcov text. */

@@ -70,6 +70,16 @@ function pusher(session: SessionView, onReply?: Parameters<typeof claudePeer>[0]
   return { channel, outcomes, push };
 }
 
+/** A Claude that has been pushed to, and where it was told to answer; `onReply` hears what it says by its own SendMessage. */
+async function pushedTo(onReply?: Parameters<typeof claudePeer>[0]) {
+  const c = claude();
+  const { channel, outcomes, push } = pusher(c.session, onReply);
+  push();
+  await until(() => c.lines.length === 2);
+  const { from, msg_id } = c.frames()[1];
+  return { c, channel, outcomes, from, msg_id };
+}
+
 /** What Claude does with bad news and with its own SendMessage: a connection of its own to the frame's `from`. */
 async function answer(from: string, frame: object): Promise<void> {
   const socket = await Bun.connect({ unix: from.replace(/^uds:/, ""), socket: { data() {} } });
@@ -94,11 +104,7 @@ test("a frame with the key, the session's id, the sender's name and the text bet
 });
 
 test("held waits for the user, refused and dropped fall back", async () => {
-  const c = claude();
-  const { channel, outcomes, push } = pusher(c.session);
-  push();
-  await until(() => c.lines.length === 2);
-  const { from, msg_id } = c.frames()[1];
+  const { c, channel, outcomes, from, msg_id } = await pushedTo();
   const status = (fields: object) => answer(from, { type: "control", action: "peer_message_status", orig_msg_id: msg_id, ...fields });
   await status({ status: "held", reason: "ask" });
   await until(() => outcomes.length === 1);
@@ -112,24 +118,17 @@ test("held waits for the user, refused and dropped fall back", async () => {
 });
 
 test("Claude's own SendMessage answers the last message", async () => {
-  const c = claude();
   const replies: [number, string][] = [];
-  const { push } = pusher(c.session, (_session, id, body) => replies.push([id, body]));
-  push();
-  await until(() => c.lines.length === 2);
+  const { c, from } = await pushedTo((_session, id, body) => replies.push([id, body]));
   const content = `<cross-session-message from="uds:${c.socketPath}" from-name="proj" from-mode="prompting">\nyes\nplease\n</cross-session-message>`;
-  await answer(c.frames()[1].from, { type: "user", from: `uds:${c.socketPath}`, message: { role: "user", content } });
+  await answer(from, { type: "user", from: `uds:${c.socketPath}`, message: { role: "user", content } });
   await until(() => replies.length === 1);
   expect(replies).toEqual([[42, "yes\nplease"]]);
 });
 
 test("another process cannot speak as the session by naming its socket", async () => {
-  const c = claude();
   const replies: string[] = [];
-  const { push } = pusher(c.session, (_session, _id, body) => replies.push(body));
-  push();
-  await until(() => c.lines.length === 2);
-  const { from } = c.frames()[1];
+  const { c, from } = await pushedTo((_session, _id, body) => replies.push(body));
   const word = (content: string) => ({ type: "user", from: `uds:${c.socketPath}`, message: { role: "user", content } });
   const script = `const s = await Bun.connect({ unix: ${JSON.stringify(from.replace(/^uds:/, ""))}, socket: { data() {}, close() { process.exit(0); } } });
     s.write(${JSON.stringify(`${JSON.stringify(word("forged"))}\n`)}); s.end();`;
@@ -140,12 +139,8 @@ test("another process cannot speak as the session by naming its socket", async (
 });
 
 test("a flood of connections is cut off, and words come through after it", async () => {
-  const c = claude();
   const replies: string[] = [];
-  const { push } = pusher(c.session, (_session, _id, body) => replies.push(body));
-  push();
-  await until(() => c.lines.length === 2);
-  const { from } = c.frames()[1];
+  const { c, from } = await pushedTo((_session, _id, body) => replies.push(body));
   let closed = 0;
   const unix = from.replace(/^uds:/, "");
   const flood = await Promise.all(
