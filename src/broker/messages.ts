@@ -26,13 +26,23 @@ export function verdictWord(verdict: number | null): Verdict | null {
   return verdict === null ? null : (verdicts[verdict - 1] ?? null);
 }
 
+/** A stored JSON array. One that a failing disk or another program damaged is as good as empty: it must keep nobody from reading the rest, or from starting. */
+function storedList<T>(text: string): T[] {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value : [];
+  } catch {
+    return [];
+  }
+}
+
 /** Peer ids of a message's recipients, in the sender's order. */
 export function recipientIds(row: MessageRow): number[] {
-  return JSON.parse(row.recipients) as number[];
+  return storedList(row.recipients);
 }
 
 function refsOf(row: MessageRow): string[] {
-  return row.refs === null ? [] : (JSON.parse(row.refs) as string[]);
+  return row.refs === null ? [] : storedList(row.refs);
 }
 
 /** What a summary and a text say alike of a message. */

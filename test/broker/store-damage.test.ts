@@ -100,3 +100,23 @@ describe("the broker's process", () => {
       expect(await servesOnce(paths)).toEqual({ status: 0, errors: "" });
     }, 20_000);
 });
+
+test("a row whose list is damaged keeps neither the broker from starting nor its reader from the rest", () => {
+  const { database } = newHome();
+  const before = new World({ file: database });
+  const ann = before.register("ann");
+  before.register("bob");
+  ann.call("send", { threadId: null, to: ["bob"], body: "damaged", references: ["a"] });
+  ann.call("send", { threadId: null, to: ["bob"], body: "whole" });
+  before.end();
+  const db = new Database(database);
+  db.run("UPDATE messages SET recipients = 'x]', refs = '{}' WHERE body = 'damaged'");
+  db.close();
+  const after = new World({ file: database });
+  const { threads } = after.register("bob").call("inbox", { unreadOnly: true });
+  expect(threads.flatMap((thread) => thread.messages.map((m) => [m.firstLine, m.to])).sort()).toEqual([
+    ["damaged", []],
+    ["whole", ["bob"]],
+  ]);
+  after.end();
+});
